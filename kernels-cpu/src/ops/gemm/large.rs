@@ -21,7 +21,7 @@ use super::pack::PanelRange;
 use super::params::{self, KSEG, LINE};
 use super::routines::Routines;
 use super::shapes::{MAX_MR, MAX_NR};
-use super::widths::balanced_step;
+use super::widths::{balanced, balanced_step};
 use super::write_back::{WriteBack, through_sums};
 use crate::detect::Geometry;
 use crate::element::Element;
@@ -115,14 +115,6 @@ pub unsafe fn packed_loops<T: Element>(
         }
         jc += nc;
     }
-}
-
-/// The step, at most `most`, that cuts `extent` into about equal parts of whole `grain`s.
-fn balanced(extent: usize, most: usize, grain: usize) -> usize {
-    let most = (most / grain.max(1)).max(1);
-    let grains = extent.div_ceil(grain.max(1));
-    let parts = grains.div_ceil(most).max(1);
-    grains.div_ceil(parts).max(1) * grain
 }
 
 /// What all loops share.

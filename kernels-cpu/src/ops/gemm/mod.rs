@@ -110,7 +110,7 @@ pub use product::{Clamp, Epilogue, Gemm, Rule};
 pub use routines::Routines;
 pub use skinny::{AlongK, Skinny, Slab, Sweep, along_k, run as run_skinny, slab, sweep};
 pub use tall::tall;
-pub use widths::balanced_step;
+pub use widths::{balanced, balanced_step};
 pub use write_back::{WriteBack, write_back};
 
 // Used by the table of levels in `dispatch.rs`.

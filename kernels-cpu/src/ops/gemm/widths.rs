@@ -93,3 +93,11 @@ pub fn balanced_step(rest: usize, most: usize) -> usize {
         rest
     }
 }
+
+/// The step, at most `most`, that cuts `extent` into about equal parts of whole `grain`s; at least one.
+pub fn balanced(extent: usize, most: usize, grain: usize) -> usize {
+    let most = (most / grain.max(1)).max(1);
+    let grains = extent.div_ceil(grain.max(1)).max(1);
+    let parts = grains.div_ceil(most).max(1);
+    grains.div_ceil(parts).max(1) * grain
+}

@@ -61,7 +61,7 @@ struct Packed([__m512i; ROWS]);
 /// Makes a tile of `count` rows of the matrix, of the first `bytes` bytes of each, and zeros.
 ///
 /// # Safety
-/// The rows must be valid for reading these bytes, if `is_contiguous` as they lie, else element by element.
+/// The rows must be valid for reading the elements in these bytes.
 #[inline(always)]
 unsafe fn row_tile<E: Elements>(from: Matrix<*const u8>, count: usize, bytes: usize) -> Packed {
     let mut tile = Packed([_mm512_setzero_si512(); ROWS]);

@@ -3,6 +3,7 @@
 
 use super::routines::{Panels, Routines};
 use crate::detect::Geometry;
+use crate::ops::gemm::balanced;
 
 /// Bytes of a cache line.
 pub const LINE: usize = 64;
@@ -75,12 +76,4 @@ impl Blocks {
     pub fn scratch_bytes(&self) -> usize {
         self.a_bytes + self.b_bytes + self.waiting_bytes + LINE
     }
-}
-
-/// The step, at most `most`, that cuts `extent` into about equal parts of whole `grain`s; at least one.
-fn balanced(extent: usize, most: usize, grain: usize) -> usize {
-    let most = (most / grain.max(1)).max(1);
-    let grains = extent.div_ceil(grain.max(1)).max(1);
-    let parts = grains.div_ceil(most).max(1);
-    grains.div_ceil(parts).max(1) * grain
 }
