@@ -33,13 +33,28 @@ pub unsafe fn read_two(
     b: &mut Operand,
 ) -> PyResult<()> {
     // SAFETY: the caller's.
+    unsafe { read_arrays(function, [x, y], a, b)? };
+    same_type(function, (x.0, a), (y.0, b))
+}
+
+/// Reads two arrays.
+///
+/// # Safety
+/// The GIL is held, the objects alive.
+#[inline(always)]
+pub unsafe fn read_arrays(
+    function: &str,
+    [x, y]: [(&str, *mut PyObject); 2],
+    a: &mut Operand,
+    b: &mut Operand,
+) -> PyResult<()> {
+    // SAFETY: the caller's.
     unsafe {
         a.read(function, x.0, x.1)?;
         b.read(function, y.0, y.1)?;
     }
     array(function, x.0, a)?;
-    array(function, y.0, b)?;
-    same_type(function, (x.0, a), (y.0, b))
+    array(function, y.0, b)
 }
 
 pub fn two_shapes(function: &str, x: (&str, &Operand), y: (&str, &Operand), why: &str) -> PyErr {

@@ -3,7 +3,8 @@
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 
-use super::super::{array, same_type};
+use super::super::same_type;
+use super::read_arrays;
 use crate::dtype::{Dtype, code};
 use crate::errors::{Class, refuse};
 use crate::operand::Operand;
@@ -63,12 +64,7 @@ pub unsafe fn read_factors(
     b: &mut Operand,
 ) -> PyResult<()> {
     // SAFETY: the caller's.
-    unsafe {
-        a.read(function, x.0, x.1)?;
-        b.read(function, y.0, y.1)?;
-    }
-    array(function, x.0, a)?;
-    array(function, y.0, b)?;
+    unsafe { read_arrays(function, [x, y], a, b)? };
     if a.dtype() == b.dtype() && a.dtype() != Dtype::U8 {
         return Ok(());
     }
