@@ -52,21 +52,33 @@ pub unsafe fn direct<A: Widen<T>, B: Widen<T>, T: Integer>(
 /// The most steps that a microkernel takes.
 pub const SEGMENT: usize = 2048;
 
-/// Defines the routines of an instruction, `$name::ROUTINES`. Words of `$A` and `$B` are multiplied; sums start from
-/// `$factor` times the sums of the columns, if that is not 0.
+/// Defines the routines of instructions, each as `NAME::ROUTINES`:
+///
+/// * `a`, `b`: how elements become words;
+/// * `start`: `[FACTOR]` if sums start from FACTOR times the sums of the columns of B, else `[]`;
+/// * `direct`: the function for products that are not packed;
+/// * `level`: the target features;
+/// * `rows`, `registers`: the sizes of micro-tiles, from 1 to the largest.
 macro_rules! routines {
-    ($name:ident: $Dot:ty, $A:ty, $B:ty, $sums:ty, $direct:expr, factor $factor:literal start $start:literal, steps $steps:literal,
-     $features:meta, rows $rows:tt of $mr:literal, registers $registers:tt of $nv:literal) => {
+    ($($name:ident: $Dot:ty {
+        a: $A:ty, b: $B:ty, start: [$($factor:literal)?], direct: $direct:expr,
+        level: $level:meta, rows: [$($rows:literal)*], registers: [$($registers:literal)*],
+    })*) => {$(
         pub mod $name {
             use super::*;
             use crate::ops::mixed::pack::Words;
 
-            crate::ops::mixed::words::microkernels!($Dot, steps $steps, start $start, $features, rows $rows, registers $registers);
+            const STEPS: usize = <$A as Words>::STEPS;
+            const START: &[i32] = &[$($factor)?];
+
+            crate::ops::mixed::words::microkernels!($Dot, steps STEPS, start !START.is_empty(), $level,
+                rows [$($rows)*], registers [$($registers)*]);
 
             const LANES: usize = <$Dot as Dot>::LANES;
+            const WORD: usize = size_of::<<$A as Words>::Word>();
 
             // With the features of the level, which its callers do not have: it is compiled once.
-            #[$features]
+            #[$level]
             unsafe fn pack_words<W: Words>(from: Matrix<*const u8>, count: usize, kc: usize, width: usize, out: *mut u8) {
                 // SAFETY: as the caller's.
                 unsafe { pack::<W>(from, count, kc, width, out.cast()) }
@@ -74,46 +86,50 @@ macro_rules! routines {
 
             #[cfg_attr(not(precompiled), inline)]
             unsafe fn pack_a(from: Matrix<*const u8>, count: usize, first: usize, kc: usize, out: *mut u8) {
-                let to = out.wrapping_add(ROUTINES.a.offset(count, first, $steps));
+                let to = out.wrapping_add(ROUTINES.a.offset(count, first, STEPS));
                 // SAFETY: as the caller's.
                 unsafe { pack_words::<$A>(from, count, kc, count, to) }
             }
 
-            #[$features]
-            #[allow(dead_code)]
-            unsafe fn start(panel: (*const i8, usize), width: usize, is_first: bool, sums: *mut i32) {
-                // SAFETY: as the caller's.
-                unsafe { column_sums(panel, width, $factor, is_first, sums) }
+            #[$level]
+            #[cfg_attr(not(precompiled), inline)]
+            unsafe fn add_columns(panel: *const u8, width: usize, kc: usize, is_first: bool, sums: *mut u8) {
+                if let &[factor] = START {
+                    let panel = (panel.cast(), kc.div_ceil(STEPS));
+                    // SAFETY: as the caller's.
+                    unsafe { column_sums(panel, width, factor, is_first, sums.cast()) }
+                }
             }
 
             #[cfg_attr(not(precompiled), inline)]
             unsafe fn pack_b(from: Matrix<*const u8>, count: usize, first: usize, kc: usize, out: *mut u8) {
                 let width = count.next_multiple_of(LANES);
-                let to = out.wrapping_add(ROUTINES.b.offset(count, first, $steps));
+                let to = out.wrapping_add(ROUTINES.b.offset(count, first, STEPS));
                 // SAFETY: as the caller's.
                 unsafe {
                     pack_words::<$B>(from, count, kc, width, to);
-                    if $start {
-                        let panel = (to.cast_const().cast(), kc.div_ceil($steps));
-                        start(panel, width, first == 0, out.cast());
-                    }
+                    add_columns(to, width, kc, first == 0, out);
                 }
             }
 
-            const WORD: usize = size_of::<<$A as Words>::Word>();
-
             pub const ROUTINES: &Routines = &Routines {
-                a: Panels { most: $mr, grain: 1, bytes: WORD, header: 0, pack: pack_a },
+                a: Panels {
+                    most: [$($rows),*].len(),
+                    grain: 1,
+                    bytes: WORD,
+                    header: 0,
+                    pack: pack_a,
+                },
                 b: Panels {
-                    most: $nv * LANES,
+                    most: [$($registers),*].len() * LANES,
                     grain: LANES,
                     bytes: WORD,
-                    header: if $start { 4 } else { 0 },
+                    header: START.len() * size_of::<i32>(),
                     pack: pack_b,
                 },
-                steps: $steps,
+                steps: STEPS,
                 segment: SEGMENT,
-                sum_bytes: size_of::<$sums>(),
+                sum_bytes: size_of::<<$Dot as Dot>::Sum>(),
                 microkernel: run,
                 enter: nothing,
                 leave: nothing,
@@ -121,65 +137,113 @@ macro_rules! routines {
                 direct_rows: 0,
             };
         }
-    };
+    )*};
 }
 
-/// The routines of signed and of unsigned bytes.
-macro_rules! bytes {
-    ($signed:ident $unsigned:ident: $Dot:ty, $A:ident, $B:ty, factors $f:literal $s:literal, $g:literal $t:literal, flips $flips:literal $not:literal,
-     steps $steps:literal, $features:meta, rows $rows:tt of $mr:literal, registers $registers:tt of $nv:literal) => {
-        routines!($signed: $Dot, $A<$flips>, $B, i32, direct::<i8, i8, i32>, factor $f start $s, steps $steps, $features,
-            rows $rows of $mr, registers $registers of $nv);
-        routines!($unsigned: $Dot, $A<$not>, $B, i32, direct::<u8, i8, i32>, factor $g start $t, steps $steps, $features,
-            rows $rows of $mr, registers $registers of $nv);
-    };
+routines! {
+    portable_i8: dots::Pairs {
+        a: Wide<true>, b: Wide<true>, start: [], direct: direct::<i8, i8, i32>,
+        level: cfg(all()), rows: [1 2 3 4], registers: [1],
+    }
+    portable_u8: dots::Pairs {
+        a: Wide<false>, b: Wide<true>, start: [], direct: direct::<u8, i8, i32>,
+        level: cfg(all()), rows: [1 2 3 4], registers: [1],
+    }
+    portable_i32: dots::I32 {
+        a: Whole<i32>, b: Whole<i32>, start: [], direct: direct::<i32, i32, i32>,
+        level: cfg(all()), rows: [1 2 3 4], registers: [1],
+    }
+    portable_i64: dots::I64 {
+        a: Whole<i64>, b: Whole<i64>, start: [], direct: direct::<i64, i64, i64>,
+        level: cfg(all()), rows: [1 2 3 4], registers: [1],
+    }
 }
-
-bytes!(portable_i8 portable_u8: dots::Pairs, Wide, Wide<true>, factors 0 false, 0 false, flips true false, steps 2, cfg(all()),
-    rows [1 2 3 4] of 4, registers [1] of 1);
-routines!(portable_i32: dots::I32, Whole<i32>, Whole<i32>, i32, direct::<i32, i32, i32>, factor 0 start false, steps 1,
-    cfg(all()), rows [1 2 3 4] of 4, registers [1] of 1);
-routines!(portable_i64: dots::I64, Whole<i64>, Whole<i64>, i64, direct::<i64, i64, i64>, factor 0 start false, steps 1,
-    cfg(all()), rows [1 2 3 4] of 4, registers [1] of 1);
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::*;
 
-    bytes!(avx2_i8 avx2_u8: dots::Madd256, Wide, Wide<true>, factors 0 false, 0 false, flips true false, steps 2,
-        target_feature(enable = "avx2,fma,f16c"), rows [1 2 3 4 5 6] of 6, registers [1 2] of 2);
-    bytes!(vnni256_i8 vnni256_u8: dots::Vnni256, Bytes, Bytes<false>, factors -128 true, 0 true, flips true false, steps 4,
-        target_feature(enable = "avxvnni,avx2,fma,f16c"), rows [1 2 3 4 5 6] of 6, registers [1 2] of 2);
-    bytes!(avx512_i8 avx512_u8: dots::Madd512, Wide, Wide<true>, factors 0 false, 0 false, flips true false, steps 2,
-        target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"),
-        rows [1 2 3 4 5 6 7 8] of 8, registers [1 2 3] of 3);
-    bytes!(vnni512_i8 vnni512_u8: dots::Vnni512, Bytes, Bytes<false>, factors -128 true, 0 true, flips true false, steps 4,
-        target_feature(enable = "avx512vnni,avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"),
-        rows [1 2 3 4 5 6 7 8] of 8, registers [1 2 3] of 3);
-
-    routines!(avx2_i32: dots::I32x8, Whole<i32>, Whole<i32>, i32, direct::<i32, i32, i32>, factor 0 start false, steps 1,
-        target_feature(enable = "avx2,fma,f16c"), rows [1 2 3 4 5 6] of 6, registers [1 2] of 2);
-    routines!(avx512_i32: dots::I32x16, Whole<i32>, Whole<i32>, i32, direct::<i32, i32, i32>, factor 0 start false, steps 1,
-        target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"),
-        rows [1 2 3 4] of 4, registers [1 2] of 2);
-    routines!(avx2_i64: dots::I64x4, Whole<i64>, Whole<i64>, i64, direct::<i64, i64, i64>, factor 0 start false, steps 1,
-        target_feature(enable = "avx2,fma,f16c"), rows [1 2 3 4] of 4, registers [1 2] of 2);
-    routines!(avx512_i64: dots::I64x8, Whole<i64>, Whole<i64>, i64, direct::<i64, i64, i64>, factor 0 start false, steps 1,
-        target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"),
-        rows [1 2 3 4] of 4, registers [1 2] of 2);
+    // VPDPBUSD takes unsigned bytes of A: signed ones are made 128 larger, and the sums start from -128 times those of the
+    // columns. Unsigned ones start from zeros, so that both share a microkernel.
+    routines! {
+        avx2_i8: dots::Madd256 {
+            a: Wide<true>, b: Wide<true>, start: [], direct: direct::<i8, i8, i32>,
+            level: target_feature(enable = "avx2,fma,f16c"), rows: [1 2 3 4 5 6], registers: [1 2],
+        }
+        avx2_u8: dots::Madd256 {
+            a: Wide<false>, b: Wide<true>, start: [], direct: direct::<u8, i8, i32>,
+            level: target_feature(enable = "avx2,fma,f16c"), rows: [1 2 3 4 5 6], registers: [1 2],
+        }
+        vnni256_i8: dots::Vnni256 {
+            a: Bytes<true>, b: Bytes<false>, start: [-128], direct: direct::<i8, i8, i32>,
+            level: target_feature(enable = "avxvnni,avx2,fma,f16c"), rows: [1 2 3 4 5 6], registers: [1 2],
+        }
+        vnni256_u8: dots::Vnni256 {
+            a: Bytes<false>, b: Bytes<false>, start: [0], direct: direct::<u8, i8, i32>,
+            level: target_feature(enable = "avxvnni,avx2,fma,f16c"), rows: [1 2 3 4 5 6], registers: [1 2],
+        }
+        avx512_i8: dots::Madd512 {
+            a: Wide<true>, b: Wide<true>, start: [], direct: direct::<i8, i8, i32>,
+            level: target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"), rows: [1 2 3 4 5 6 7 8], registers: [1 2 3],
+        }
+        avx512_u8: dots::Madd512 {
+            a: Wide<false>, b: Wide<true>, start: [], direct: direct::<u8, i8, i32>,
+            level: target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"), rows: [1 2 3 4 5 6 7 8], registers: [1 2 3],
+        }
+        vnni512_i8: dots::Vnni512 {
+            a: Bytes<true>, b: Bytes<false>, start: [-128], direct: direct::<i8, i8, i32>,
+            level: target_feature(enable = "avx512vnni,avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"), rows: [1 2 3 4 5 6 7 8], registers: [1 2 3],
+        }
+        vnni512_u8: dots::Vnni512 {
+            a: Bytes<false>, b: Bytes<false>, start: [0], direct: direct::<u8, i8, i32>,
+            level: target_feature(enable = "avx512vnni,avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"), rows: [1 2 3 4 5 6 7 8], registers: [1 2 3],
+        }
+        avx2_i32: dots::I32x8 {
+            a: Whole<i32>, b: Whole<i32>, start: [], direct: direct::<i32, i32, i32>,
+            level: target_feature(enable = "avx2,fma,f16c"), rows: [1 2 3 4 5 6], registers: [1 2],
+        }
+        avx512_i32: dots::I32x16 {
+            a: Whole<i32>, b: Whole<i32>, start: [], direct: direct::<i32, i32, i32>,
+            level: target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"), rows: [1 2 3 4], registers: [1 2],
+        }
+        avx2_i64: dots::I64x4 {
+            a: Whole<i64>, b: Whole<i64>, start: [], direct: direct::<i64, i64, i64>,
+            level: target_feature(enable = "avx2,fma,f16c"), rows: [1 2 3 4], registers: [1 2],
+        }
+        avx512_i64: dots::I64x8 {
+            a: Whole<i64>, b: Whole<i64>, start: [], direct: direct::<i64, i64, i64>,
+            level: target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"), rows: [1 2 3 4], registers: [1 2],
+        }
+    }
 }
 
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 mod arm {
     use super::*;
 
-    bytes!(neon_i8 neon_u8: dots::Smlal, Single, Single<true>, factors 0 false, 0 false, flips true false, steps 1,
-        target_feature(enable = "neon"), rows [1 2 3 4 5 6] of 6, registers [1 2 3] of 3);
-    // SDOT has signed bytes only: unsigned ones are 128 smaller, and the sums start from 128 times those of the columns.
-    bytes!(sdot_i8 sdot_u8: dots::Sdot, Bytes, Bytes<false>, factors 0 false, 128 true, flips false true, steps 4,
-        target_feature(enable = "neon"), rows [1 2 3 4 5 6] of 6, registers [1 2 3] of 3);
-    routines!(neon_i32: dots::I32x4, Whole<i32>, Whole<i32>, i32, direct::<i32, i32, i32>, factor 0 start false, steps 1,
-        target_feature(enable = "neon"), rows [1 2 3 4 5 6] of 6, registers [1 2 3] of 3);
+    // SDOT takes signed bytes: unsigned ones are made 128 smaller, and the sums start from 128 times those of the columns.
+    routines! {
+        neon_i8: dots::Smlal {
+            a: Single<true>, b: Single<true>, start: [], direct: direct::<i8, i8, i32>,
+            level: target_feature(enable = "neon"), rows: [1 2 3 4 5 6], registers: [1 2 3],
+        }
+        neon_u8: dots::Smlal {
+            a: Single<false>, b: Single<true>, start: [], direct: direct::<u8, i8, i32>,
+            level: target_feature(enable = "neon"), rows: [1 2 3 4 5 6], registers: [1 2 3],
+        }
+        sdot_i8: dots::Sdot {
+            a: Bytes<false>, b: Bytes<false>, start: [], direct: direct::<i8, i8, i32>,
+            level: target_feature(enable = "neon"), rows: [1 2 3 4 5 6], registers: [1 2 3],
+        }
+        sdot_u8: dots::Sdot {
+            a: Bytes<true>, b: Bytes<false>, start: [128], direct: direct::<u8, i8, i32>,
+            level: target_feature(enable = "neon"), rows: [1 2 3 4 5 6], registers: [1 2 3],
+        }
+        neon_i32: dots::I32x4 {
+            a: Whole<i32>, b: Whole<i32>, start: [], direct: direct::<i32, i32, i32>,
+            level: target_feature(enable = "neon"), rows: [1 2 3 4 5 6], registers: [1 2 3],
+        }
+    }
 }
 
 /// Returns the routines of integers that are fastest with these instructions, which the machine must have.

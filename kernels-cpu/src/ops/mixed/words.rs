@@ -100,14 +100,14 @@ pub unsafe fn microkernel<D: Dot, const MR: usize, const NV: usize, const HAS_ST
 
 /// Defines the microkernel of an instruction for micro-tiles of any of these rows and registers of columns, as `run`.
 macro_rules! microkernels {
-    ($Dot:ty, steps $steps:literal, start $start:literal, $features:meta, rows $rows:tt, registers $registers:tt) => {
+    ($Dot:ty, steps $steps:expr, start $start:expr, $features:meta, rows $rows:tt, registers $registers:tt) => {
         use crate::ops::mixed::routines::Tile;
         use crate::ops::mixed::words::{Dot, microkernel};
 
         #[$features]
         unsafe fn tile<const MR: usize, const NV: usize>(tile: &Tile, groups: usize) {
             // SAFETY: as the caller's.
-            unsafe { microkernel::<$Dot, MR, NV, $start>(tile, groups) }
+            unsafe { microkernel::<$Dot, MR, NV, { $start }>(tile, groups) }
         }
 
         /// # Safety
