@@ -242,6 +242,16 @@ pub mod backend {
     pub mod folds {
         pub use crate::ops::reduce::fold::*;
     }
+    /// Models of instructions, for tests.
+    #[cfg(all(
+        feature = "models",
+        feature = "std",
+        target_arch = "x86_64",
+        target_os = "linux"
+    ))]
+    pub mod models {
+        pub use crate::isa::amx::model::stand_for_instructions;
+    }
     /// Roundings on the way to 16 bits.
     pub mod half {
         pub use crate::half::{round_to_odd, sticky};

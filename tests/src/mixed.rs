@@ -218,9 +218,23 @@ impl Config {
     }
 }
 
+/// Returns the extensions of this machine. If it has AVX-512 and no AMX, a model of the tiles stands for them, so that packing,
+/// the condition of bf16 and the edges of tiles are tested there too. So it does on any machine with DIPTYCH_TEST_MODELS=1.
+fn with_models() -> Extensions {
+    #[cfg(all(feature = "pool", target_arch = "x86_64", target_os = "linux"))]
+    {
+        let amx = Extensions::AMX_INT8.and(Extensions::AMX_BF16);
+        let is_wanted = std::env::var_os("DIPTYCH_TEST_MODELS").is_some_and(|value| value == "1");
+        if is_wanted || !Extensions::of_this_machine().has(amx) {
+            diptych::backend::models::stand_for_instructions();
+        }
+    }
+    Extensions::of_this_machine()
+}
+
 /// Returns every level without extensions, with each extension of this machine, and with all of them, on `threads` threads.
 pub fn on_threads(threads: usize) -> Vec<Config> {
-    let here = Extensions::of_this_machine();
+    let here = with_models();
     let single = Extensions::ALL.map(|(extension, _)| extension);
     let mut sets = vec![Extensions::NONE];
     sets.extend(single.into_iter().filter(|&one| here.has(one)));

@@ -51,6 +51,15 @@ impl Extensions {
     pub fn of_this_machine() -> Self {
         static FOUND: AtomicU16 = AtomicU16::new(0);
         const IS_KNOWN: u16 = 1 << 15;
+        #[cfg(all(
+            feature = "models",
+            feature = "std",
+            target_arch = "x86_64",
+            target_os = "linux"
+        ))]
+        if crate::isa::amx::model::is_on() {
+            return super::x86::extensions_with_models();
+        }
         let found = FOUND.load(Relaxed);
         if found & IS_KNOWN != 0 {
             return Self(found & !IS_KNOWN);

@@ -111,6 +111,17 @@ pub fn extensions() -> Extensions {
     found
 }
 
+/// The extensions of this CPU and, if it has AVX-512, those of which there are models.
+#[cfg(all(feature = "models", target_os = "linux", feature = "std"))]
+pub fn extensions_with_models() -> Extensions {
+    let modelled = Extensions::AMX_INT8.and(Extensions::AMX_BF16);
+    if levels(&Cpuid::read()) >> Level::Avx512 as u8 & 1 == 1 {
+        extensions().and(modelled)
+    } else {
+        extensions()
+    }
+}
+
 /// Whether the operating system saves the tiles and their configuration. The CPU must have OSXSAVE.
 #[cfg(all(target_os = "linux", feature = "std"))]
 fn saves_tiles() -> bool {

@@ -3,6 +3,9 @@
 //! Linux lets a process use tiles once it has asked (`Documentation/arch/x86/xstate.rst`). CPUID does not tell whether it
 //! will be allowed: the system call fails if a thread has a signal stack that is too small for the tiles, for example.
 
+#[cfg(feature = "models")]
+pub mod model;
+
 use core::arch::asm;
 
 /// The tile configuration (Intel SDM vol. 1, 18.4): palette 1, all eight tiles of 16 rows of 64 bytes.
@@ -47,12 +50,24 @@ pub unsafe fn request() -> bool {
     result == 0
 }
 
+/// Whether a model stands for the instructions; never but in tests.
+#[inline(always)]
+fn is_modelled() -> bool {
+    #[cfg(feature = "models")]
+    return model::is_on();
+    #[cfg(not(feature = "models"))]
+    false
+}
+
 /// Configures the tiles of this thread.
 ///
 /// # Safety
 /// The process must have the [permission](request).
 #[cfg_attr(not(precompiled), inline)]
 pub unsafe fn enter() {
+    if is_modelled() {
+        return;
+    }
     // SAFETY: the configuration is valid.
     unsafe {
         asm!("ldtilecfg [{}]", in(reg) &CONFIGURATION, options(nostack, readonly, preserves_flags));
@@ -65,6 +80,9 @@ pub unsafe fn enter() {
 /// As [`enter`].
 #[cfg_attr(not(precompiled), inline)]
 pub unsafe fn leave() {
+    if is_modelled() {
+        return;
+    }
     // SAFETY: no tile is live between two calls of a function here.
     unsafe { asm!("tilerelease", options(nostack, nomem, preserves_flags)) };
 }
@@ -179,6 +197,11 @@ impl Instruction {
     /// The thread must have [entered](enter), and the CPU must have the instruction; the panels and the sums must be valid.
     #[inline(always)]
     pub unsafe fn multiply(self, tiles: &Tiles, rows: usize, columns: usize) {
+        #[cfg(feature = "models")]
+        if is_modelled() {
+            // SAFETY: as the caller's.
+            return unsafe { model::multiply(self, tiles, rows, columns) };
+        }
         macro_rules! sizes {
             ($name:ident) => {
                 match (rows, columns) {
