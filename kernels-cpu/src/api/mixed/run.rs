@@ -49,7 +49,7 @@ fn is_better_transposed(types: ProductTypes, p: &MixedGemm) -> bool {
 
 /// Whether a product is computed without packing: k is 0, or it has few rows or, transposed, few columns.
 fn is_in_place(r: &Routines, (m, n, k): (usize, usize, usize)) -> bool {
-    k == 0 || m.min(n) <= r.direct_rows.min(FEW)
+    k == 0 || m.min(n) <= r.in_place_rows.min(FEW)
 }
 
 /// Returns the blocks of a product of this size in either orientation, and the bytes of scratch memory for it.
@@ -115,8 +115,8 @@ pub unsafe fn batch(
         p = p.transposed();
     }
     let (blocks, bytes) = blocks(r, types, (p.m, p.n, p.k));
-    let is_direct = is_in_place(r, (p.m, p.n, p.k));
-    let bytes = if is_direct { 0 } else { bytes };
+    let packs_nothing = is_in_place(r, (p.m, p.n, p.k));
+    let bytes = if packs_nothing { 0 } else { bytes };
     let each = p.m.saturating_mul(p.n).saturating_mul(p.k);
     let by_product = tasks(exec, each.saturating_mul(count), count);
     let by_cell = if by_product > 1 {
@@ -132,7 +132,7 @@ pub unsafe fn batch(
                 // SAFETY: the machine has the level and its extensions; the caller vouches for the matrices. Tasks write
                 // different elements.
                 unsafe {
-                    if len < bytes || is_direct {
+                    if len < bytes || packs_nothing {
                         loops::run_in_place(r, p);
                     } else {
                         loops::run(r, &blocks, p, block);

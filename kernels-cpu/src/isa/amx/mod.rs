@@ -87,7 +87,7 @@ pub unsafe fn leave() {
     unsafe { asm!("tilerelease", options(nostack, nomem, preserves_flags)) };
 }
 
-/// The panels of A and B and the sums of a micro-tile; see [`multiply`].
+/// The panels of A and B and the sums of a micro-tile; see [`Instruction::multiply`].
 #[derive(Clone, Copy)]
 pub struct Tiles {
     /// Tiles of rows in a block of steps: `rows` tiles one after the other.

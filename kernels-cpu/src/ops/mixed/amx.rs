@@ -204,7 +204,7 @@ unsafe fn unsigned(tile: &Tile) {
 /// Returns the routines of AMX-INT8; `None` for operands that are not bytes.
 #[cfg_attr(not(precompiled), inline)]
 pub fn routines(operands: Integers) -> Option<&'static Routines> {
-    const fn of(microkernel: unsafe fn(&Tile), direct: super::routines::Direct) -> Routines {
+    const fn of(microkernel: unsafe fn(&Tile), in_place: super::routines::InPlace) -> Routines {
         Routines {
             a: Panels {
                 most: 2 * ROWS,
@@ -226,13 +226,13 @@ pub fn routines(operands: Integers) -> Option<&'static Routines> {
             microkernel,
             enter,
             leave,
-            direct,
-            direct_rows: 0,
+            in_place,
+            in_place_rows: 0,
         }
     }
     match operands {
-        Integers::I8I8 => Some(const { &of(signed, super::integers::direct::<i8, i8, i32>) }),
-        Integers::U8I8 => Some(const { &of(unsigned, super::integers::direct::<u8, i8, i32>) }),
+        Integers::I8I8 => Some(const { &of(signed, super::integers::in_place::<i8, i8, i32>) }),
+        Integers::U8I8 => Some(const { &of(unsigned, super::integers::in_place::<u8, i8, i32>) }),
         Integers::I32 | Integers::I64 => None,
     }
 }
@@ -382,6 +382,6 @@ pub const BF16: &Routines = &Routines {
     microkernel: halves,
     enter,
     leave,
-    direct: super::half::avx512::in_place::<bf16>,
-    direct_rows: 4,
+    in_place: super::half::avx512::sums_in_place::<bf16>,
+    in_place_rows: 4,
 };

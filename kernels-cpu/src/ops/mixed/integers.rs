@@ -33,8 +33,8 @@ macro_rules! widen {
 }
 widen!(i8 as i32, u8 as i32, i32 as i32, i64 as i64);
 
-/// See [`Direct`](super::routines::Direct).
-pub unsafe fn direct<A: Widen<T>, B: Widen<T>, T: Integer>(
+/// See [`InPlace`](super::routines::InPlace).
+pub unsafe fn in_place<A: Widen<T>, B: Widen<T>, T: Integer>(
     p: &MixedGemm,
     (i, j): (usize, usize),
     columns: usize,
@@ -56,12 +56,12 @@ pub const SEGMENT: usize = 2048;
 ///
 /// * `a`, `b`: how elements become words;
 /// * `start`: `[FACTOR]` if sums start from FACTOR times the sums of the columns of B, else `[]`;
-/// * `direct`: the function for products that are not packed;
+/// * `in_place`: the function for products that are not packed;
 /// * `level`: the target features;
 /// * `rows`, `registers`: the sizes of micro-tiles, from 1 to the largest.
 macro_rules! routines {
     ($($name:ident: $Dot:ty {
-        a: $A:ty, b: $B:ty, start: [$($factor:literal)?], direct: $direct:expr,
+        a: $A:ty, b: $B:ty, start: [$($factor:literal)?], in_place: $in_place:expr,
         level: $level:meta, rows: [$($rows:literal)*], registers: [$($registers:literal)*],
     })*) => {$(
         pub mod $name {
@@ -133,8 +133,8 @@ macro_rules! routines {
                 microkernel: run,
                 enter: nothing,
                 leave: nothing,
-                direct: $direct,
-                direct_rows: 0,
+                in_place: $in_place,
+                in_place_rows: 0,
             };
         }
     )*};
@@ -142,19 +142,19 @@ macro_rules! routines {
 
 routines! {
     portable_i8: dots::Pairs {
-        a: Wide<true>, b: Wide<true>, start: [], direct: direct::<i8, i8, i32>,
+        a: Wide<true>, b: Wide<true>, start: [], in_place: in_place::<i8, i8, i32>,
         level: cfg(all()), rows: [1 2 3 4], registers: [1],
     }
     portable_u8: dots::Pairs {
-        a: Wide<false>, b: Wide<true>, start: [], direct: direct::<u8, i8, i32>,
+        a: Wide<false>, b: Wide<true>, start: [], in_place: in_place::<u8, i8, i32>,
         level: cfg(all()), rows: [1 2 3 4], registers: [1],
     }
     portable_i32: dots::I32 {
-        a: Whole<i32>, b: Whole<i32>, start: [], direct: direct::<i32, i32, i32>,
+        a: Whole<i32>, b: Whole<i32>, start: [], in_place: in_place::<i32, i32, i32>,
         level: cfg(all()), rows: [1 2 3 4], registers: [1],
     }
     portable_i64: dots::I64 {
-        a: Whole<i64>, b: Whole<i64>, start: [], direct: direct::<i64, i64, i64>,
+        a: Whole<i64>, b: Whole<i64>, start: [], in_place: in_place::<i64, i64, i64>,
         level: cfg(all()), rows: [1 2 3 4], registers: [1],
     }
 }
@@ -167,51 +167,51 @@ mod x86 {
     // columns. Unsigned ones start from zeros, so that both share a microkernel.
     routines! {
         avx2_i8: dots::Madd256 {
-            a: Wide<true>, b: Wide<true>, start: [], direct: direct::<i8, i8, i32>,
+            a: Wide<true>, b: Wide<true>, start: [], in_place: in_place::<i8, i8, i32>,
             level: target_feature(enable = "avx2,fma,f16c"), rows: [1 2 3 4 5 6], registers: [1 2],
         }
         avx2_u8: dots::Madd256 {
-            a: Wide<false>, b: Wide<true>, start: [], direct: direct::<u8, i8, i32>,
+            a: Wide<false>, b: Wide<true>, start: [], in_place: in_place::<u8, i8, i32>,
             level: target_feature(enable = "avx2,fma,f16c"), rows: [1 2 3 4 5 6], registers: [1 2],
         }
         vnni256_i8: dots::Vnni256 {
-            a: Bytes<true>, b: Bytes<false>, start: [-128], direct: direct::<i8, i8, i32>,
+            a: Bytes<true>, b: Bytes<false>, start: [-128], in_place: in_place::<i8, i8, i32>,
             level: target_feature(enable = "avxvnni,avx2,fma,f16c"), rows: [1 2 3 4 5 6], registers: [1 2],
         }
         vnni256_u8: dots::Vnni256 {
-            a: Bytes<false>, b: Bytes<false>, start: [0], direct: direct::<u8, i8, i32>,
+            a: Bytes<false>, b: Bytes<false>, start: [0], in_place: in_place::<u8, i8, i32>,
             level: target_feature(enable = "avxvnni,avx2,fma,f16c"), rows: [1 2 3 4 5 6], registers: [1 2],
         }
         avx512_i8: dots::Madd512 {
-            a: Wide<true>, b: Wide<true>, start: [], direct: direct::<i8, i8, i32>,
+            a: Wide<true>, b: Wide<true>, start: [], in_place: in_place::<i8, i8, i32>,
             level: target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"), rows: [1 2 3 4 5 6 7 8], registers: [1 2 3],
         }
         avx512_u8: dots::Madd512 {
-            a: Wide<false>, b: Wide<true>, start: [], direct: direct::<u8, i8, i32>,
+            a: Wide<false>, b: Wide<true>, start: [], in_place: in_place::<u8, i8, i32>,
             level: target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"), rows: [1 2 3 4 5 6 7 8], registers: [1 2 3],
         }
         vnni512_i8: dots::Vnni512 {
-            a: Bytes<true>, b: Bytes<false>, start: [-128], direct: direct::<i8, i8, i32>,
+            a: Bytes<true>, b: Bytes<false>, start: [-128], in_place: in_place::<i8, i8, i32>,
             level: target_feature(enable = "avx512vnni,avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"), rows: [1 2 3 4 5 6 7 8], registers: [1 2 3],
         }
         vnni512_u8: dots::Vnni512 {
-            a: Bytes<false>, b: Bytes<false>, start: [0], direct: direct::<u8, i8, i32>,
+            a: Bytes<false>, b: Bytes<false>, start: [0], in_place: in_place::<u8, i8, i32>,
             level: target_feature(enable = "avx512vnni,avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"), rows: [1 2 3 4 5 6 7 8], registers: [1 2 3],
         }
         avx2_i32: dots::I32x8 {
-            a: Whole<i32>, b: Whole<i32>, start: [], direct: direct::<i32, i32, i32>,
+            a: Whole<i32>, b: Whole<i32>, start: [], in_place: in_place::<i32, i32, i32>,
             level: target_feature(enable = "avx2,fma,f16c"), rows: [1 2 3 4 5 6], registers: [1 2],
         }
         avx512_i32: dots::I32x16 {
-            a: Whole<i32>, b: Whole<i32>, start: [], direct: direct::<i32, i32, i32>,
+            a: Whole<i32>, b: Whole<i32>, start: [], in_place: in_place::<i32, i32, i32>,
             level: target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"), rows: [1 2 3 4], registers: [1 2],
         }
         avx2_i64: dots::I64x4 {
-            a: Whole<i64>, b: Whole<i64>, start: [], direct: direct::<i64, i64, i64>,
+            a: Whole<i64>, b: Whole<i64>, start: [], in_place: in_place::<i64, i64, i64>,
             level: target_feature(enable = "avx2,fma,f16c"), rows: [1 2 3 4], registers: [1 2],
         }
         avx512_i64: dots::I64x8 {
-            a: Whole<i64>, b: Whole<i64>, start: [], direct: direct::<i64, i64, i64>,
+            a: Whole<i64>, b: Whole<i64>, start: [], in_place: in_place::<i64, i64, i64>,
             level: target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"), rows: [1 2 3 4], registers: [1 2],
         }
     }
@@ -224,23 +224,23 @@ mod arm {
     // SDOT takes signed bytes: unsigned ones are made 128 smaller, and the sums start from 128 times those of the columns.
     routines! {
         neon_i8: dots::Smlal {
-            a: Single<true>, b: Single<true>, start: [], direct: direct::<i8, i8, i32>,
+            a: Single<true>, b: Single<true>, start: [], in_place: in_place::<i8, i8, i32>,
             level: target_feature(enable = "neon"), rows: [1 2 3 4 5 6], registers: [1 2 3],
         }
         neon_u8: dots::Smlal {
-            a: Single<false>, b: Single<true>, start: [], direct: direct::<u8, i8, i32>,
+            a: Single<false>, b: Single<true>, start: [], in_place: in_place::<u8, i8, i32>,
             level: target_feature(enable = "neon"), rows: [1 2 3 4 5 6], registers: [1 2 3],
         }
         sdot_i8: dots::Sdot {
-            a: Bytes<false>, b: Bytes<false>, start: [], direct: direct::<i8, i8, i32>,
+            a: Bytes<false>, b: Bytes<false>, start: [], in_place: in_place::<i8, i8, i32>,
             level: target_feature(enable = "neon"), rows: [1 2 3 4 5 6], registers: [1 2 3],
         }
         sdot_u8: dots::Sdot {
-            a: Bytes<true>, b: Bytes<false>, start: [128], direct: direct::<u8, i8, i32>,
+            a: Bytes<true>, b: Bytes<false>, start: [128], in_place: in_place::<u8, i8, i32>,
             level: target_feature(enable = "neon"), rows: [1 2 3 4 5 6], registers: [1 2 3],
         }
         neon_i32: dots::I32x4 {
-            a: Whole<i32>, b: Whole<i32>, start: [], direct: direct::<i32, i32, i32>,
+            a: Whole<i32>, b: Whole<i32>, start: [], in_place: in_place::<i32, i32, i32>,
             level: target_feature(enable = "neon"), rows: [1 2 3 4 5 6], registers: [1 2 3],
         }
     }

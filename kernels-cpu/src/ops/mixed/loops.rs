@@ -6,7 +6,7 @@ use super::blocks::Blocks;
 #[cfg(test)]
 use super::blocks::LINE;
 use super::product::MixedGemm;
-use super::routines::{DIRECT_COLUMNS, MAX_TILE_BYTES, Panels, Routines, Tile};
+use super::routines::{IN_PLACE_COLUMNS, MAX_TILE_BYTES, Panels, Routines, Tile};
 use super::write::WriteTile;
 use crate::matrix::Matrix;
 
@@ -250,7 +250,7 @@ impl Loops<'_> {
     }
 }
 
-/// Computes a product without scratch memory, slowly.
+/// Computes a product from A and B as they are: one without scratch memory, which is slow, or one of few rows.
 ///
 /// # Safety
 /// As [`run`].
@@ -260,8 +260,8 @@ pub unsafe fn run_in_place(routines: &Routines, p: &MixedGemm) {
     for i in 0..p.m {
         let mut j = 0;
         while j < p.n {
-            let columns = DIRECT_COLUMNS.min(p.n - j);
-            (routines.direct)(p, (i, j), columns, sums);
+            let columns = IN_PLACE_COLUMNS.min(p.n - j);
+            (routines.in_place)(p, (i, j), columns, sums);
             let tile = WriteTile {
                 rows: 1,
                 columns,
@@ -287,7 +287,15 @@ mod tests {
     use crate::level::Level;
     use std::vec;
 
-    /// The sums of a product, in place and by blocks of each size, for bytes that are any bf16 numbers or integers.
+    /// Caches so small that products of some hundred elements have several blocks of each kind.
+    const TINY: Geometry = Geometry {
+        l1: 1 << 10,
+        l2: 8 << 10,
+        llc: 32 << 10,
+        double_pumps_avx512: false,
+    };
+
+    /// Compares the sums of a product in place and by blocks, for the caches of this machine and for tiny ones.
     fn sums(
         r: &Routines,
         bytes: usize,
@@ -314,17 +322,19 @@ mod tests {
                 ..Finish::NONE
             },
         };
-        let (mut in_place, mut blocked) = (vec![1; m * n * c_bytes], vec![2; m * n * c_bytes]);
-        let blocks = Blocks::new(&Geometry::of_this_machine(), r, (m, n, k));
-        let mut scratch = vec![0_u8; blocks.scratch_bytes()];
-        let scratch = scratch.as_mut_ptr();
-        let aligned = scratch.wrapping_add(scratch.align_offset(LINE));
+        let mut in_place = vec![1; m * n * c_bytes];
         // SAFETY: the machine has the level; the arrays hold the matrices.
-        unsafe {
-            run_in_place(r, &product(&mut in_place));
-            run(r, &blocks, &product(&mut blocked), aligned);
+        unsafe { run_in_place(r, &product(&mut in_place)) };
+        for geometry in [Geometry::of_this_machine(), TINY] {
+            let mut blocked = vec![2; m * n * c_bytes];
+            let blocks = Blocks::new(&geometry, r, (m, n, k));
+            let mut scratch = vec![0_u8; blocks.scratch_bytes()];
+            let scratch = scratch.as_mut_ptr();
+            let aligned = scratch.wrapping_add(scratch.align_offset(LINE));
+            // SAFETY: as above; the scratch memory is as large as the blocks need.
+            unsafe { run(r, &blocks, &product(&mut blocked), aligned) };
+            assert!(in_place == blocked, "{m} x {n}, k = {k}, {geometry:?}");
         }
-        assert!(in_place == blocked, "{m} x {n}, k = {k}");
     }
 
     #[test]
@@ -338,6 +348,7 @@ mod tests {
                     (7, 17, 33),
                     (40, 70, 1100),
                     (33, 5, 2100),
+                    (6, 1100, 1030),
                 ] {
                     let f32s = dispatch::mixed::write_f32::of(level);
                     let i32s = dispatch::mixed::write_i32::of(level);

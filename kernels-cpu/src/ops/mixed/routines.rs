@@ -11,13 +11,13 @@ use crate::matrix::Matrix;
 pub type Pack =
     unsafe fn(from: Matrix<*const u8>, count: usize, first: usize, kc: usize, out: *mut u8);
 
-/// Computes the sums of up to [`DIRECT_COLUMNS`] columns of a row over all k, from A and B as they are.
+/// Computes the sums of up to [`IN_PLACE_COLUMNS`] columns of a row over all k, from A and B as they are.
 ///
 /// Unsafe to call: the matrices must be valid.
-pub type Direct = unsafe fn(p: &MixedGemm, at: (usize, usize), columns: usize, sums: *mut u8);
+pub type InPlace = unsafe fn(p: &MixedGemm, at: (usize, usize), columns: usize, sums: *mut u8);
 
-/// The most columns that a [`Direct`] function computes.
-pub const DIRECT_COLUMNS: usize = 128;
+/// The most columns that a [`InPlace`] function computes.
+pub const IN_PLACE_COLUMNS: usize = 128;
 
 /// A micro-tile in one segment of k.
 #[derive(Clone, Copy)]
@@ -101,9 +101,9 @@ pub struct Routines {
     pub enter: unsafe fn(),
     pub leave: unsafe fn(),
     /// The sums of some columns of one row, read in place: for calls without scratch memory, and for products of few rows.
-    pub direct: Direct,
+    pub in_place: InPlace,
     /// The most rows for which that is faster than packing.
-    pub direct_rows: usize,
+    pub in_place_rows: usize,
 }
 
 impl Routines {
@@ -124,5 +124,5 @@ impl Routines {
 pub unsafe fn nothing() {}
 
 /// The most columns and bytes of a micro-tile.
-pub const MAX_NR: usize = DIRECT_COLUMNS;
+pub const MAX_NR: usize = IN_PLACE_COLUMNS;
 pub const MAX_TILE_BYTES: usize = 4 << 10;

@@ -3,7 +3,7 @@
 //! The order of rounding is that of the module: `C` is the sum of segments of [`SEGMENT`] steps, a segment the sum of
 //! blocks of [`BLOCK`] steps, and a block the sum of two chains of FMA, over its even and its odd steps.
 
-mod direct;
+mod in_place;
 
 use super::product::MixedGemm;
 use super::routines::{Panels, Routines, Tile, nothing};
@@ -19,7 +19,7 @@ use crate::ops::{load, store};
 use crate::simd::{Access, Simd};
 
 pub use crate::ops::order::{HALF_BLOCK as BLOCK, HALF_SEGMENT as SEGMENT};
-use direct::direct;
+use in_place::in_place;
 
 /// Whether a level has registers for both chains of a micro-tile. Others compute the even chains first.
 #[inline(always)]
@@ -289,7 +289,7 @@ macro_rules! routines {
             }
 
             #[$features]
-            pub unsafe fn in_place<M: Storage<Compute = f32>>(
+            pub unsafe fn sums_in_place<M: Storage<Compute = f32>>(
                 p: &MixedGemm,
                 at: (usize, usize),
                 columns: usize,
@@ -297,7 +297,7 @@ macro_rules! routines {
             ) {
                 // SAFETY: as above.
                 unsafe {
-                    direct::<_, M>(
+                    in_place::<_, M>(
                         Level::<M>::token(),
                         p,
                         at,
@@ -331,8 +331,8 @@ macro_rules! routines {
                     microkernel: run,
                     enter: nothing,
                     leave: nothing,
-                    direct: in_place::<M>,
-                    direct_rows: 4,
+                    in_place: sums_in_place::<M>,
+                    in_place_rows: 4,
                 }
             }
 

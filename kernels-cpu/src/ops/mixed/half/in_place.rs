@@ -10,14 +10,14 @@ use crate::ops::{load, store};
 use crate::simd::{Access, Simd};
 
 /// The most registers of columns that are summed together from rows of B.
-const DIRECT_REGISTERS: usize = 8;
+const MOST_REGISTERS: usize = 8;
 
-/// See [`Direct`](super::routines::Direct); `pack` packs columns of B.
+/// See [`InPlace`](super::routines::InPlace); `pack` packs columns of B.
 ///
 /// # Safety
-/// As [`Direct`](super::routines::Direct).
+/// As [`InPlace`](super::routines::InPlace).
 #[inline(always)]
-pub unsafe fn direct<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
+pub unsafe fn in_place<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
     s: S,
     p: &MixedGemm,
     (i, j): (usize, usize),
@@ -30,9 +30,9 @@ pub unsafe fn direct<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
     while done < columns {
         let (at, to) = ((i, j + done), sums.wrapping_add(done));
         let rest = columns - done;
-        if is_row_major && rest >= DIRECT_REGISTERS * S::N {
-            along_rows::<S, M, DIRECT_REGISTERS>(s, p, at, S::N, to);
-            done += DIRECT_REGISTERS * S::N;
+        if is_row_major && rest >= MOST_REGISTERS * S::N {
+            along_rows::<S, M, MOST_REGISTERS>(s, p, at, S::N, to);
+            done += MOST_REGISTERS * S::N;
             continue;
         }
         let len = rest.min(S::N);
@@ -48,7 +48,7 @@ pub unsafe fn direct<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
 /// The sums of NV registers of columns of a row-major B; the last register has `len` columns.
 ///
 /// # Safety
-/// As [`direct`].
+/// As [`in_place`].
 #[inline(always)]
 unsafe fn along_rows<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>, const NV: usize>(
     s: S,
@@ -100,7 +100,7 @@ unsafe fn along_rows<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>, co
 /// The sums of `len` columns, at most a register, of a B whose columns are contiguous or that has any strides.
 ///
 /// # Safety
-/// As [`direct`].
+/// As [`in_place`].
 #[inline(always)]
 unsafe fn along_columns<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
     s: S,
