@@ -167,49 +167,24 @@ pub unsafe fn check_matmul(
     epilogue: Option<&Epilogue<'_>>,
     memory: Location,
 ) -> Result<Option<(MatmulTypes, Product)>> {
-    let Epilogue {
-        bias,
-        clamp,
-        row_scale,
-        column_scale,
-    } = epilogue.copied().unwrap_or_default();
+    let epilogue = epilogue.copied().unwrap_or_default();
     // SAFETY: as the caller's.
     let read = |tensor, arg| unsafe { Operand::in_memory(tensor, arg, memory) };
-    let optional = |tensor, arg| match tensor {
-        Some(tensor) => read(tensor, arg).map(Some),
-        None => Ok(None),
-    };
     let (a, b) = (read(a, "a")?, read(b, "b")?);
-    let bias = optional(bias, "bias")?;
-    let scales = (
-        optional(row_scale, "row_scale")?,
-        optional(column_scale, "column_scale")?,
-    );
-    let c = read(c, "c")?;
-    let types = match mixed::types(&a, &b, &c, memory)? {
-        Some(types) => {
-            types.check(&Options {
-                alpha,
-                beta,
-                has_bias: bias.is_some(),
-                has_clamp: clamp.is_some(),
-                has_row_scale: scales.0.is_some(),
-                has_column_scale: scales.1.is_some(),
-            })?;
-            mixed::check_types(types, &a, &bias, [&scales.0, &scales.1])?;
-            MatmulTypes::Mixed(types)
-        }
-        None => {
-            let element = element_type(&a)?;
-            for operand in [&b, &c].into_iter().chain(&bias) {
-                operand.same_type(&a)?;
-            }
-            if let Some(scale) = [&scales.0, &scales.1].into_iter().flatten().next() {
-                return Err(Error::InvalidValue { arg: scale.arg });
-            }
-            MatmulTypes::Element(element)
-        }
+    let bias = match epilogue.bias {
+        Some(bias) => Some(read(bias, "bias")?),
+        None => None,
     };
+    let c = read(c, "c")?;
+    let options = Options {
+        alpha,
+        beta,
+        has_bias: bias.is_some(),
+        has_clamp: epilogue.clamp.is_some(),
+        has_row_scale: epilogue.row_scale.is_some(),
+        has_column_scale: epilogue.column_scale.is_some(),
+    };
+    let types = types([&a, &b, &c], bias.as_ref(), &options, memory)?;
     let Matrices {
         batch,
         a: [a_rows, a_columns],
@@ -222,11 +197,12 @@ pub unsafe fn check_matmul(
         None => (None, None),
         Some(bias) => biases(bias, a_rows.count, b_columns.count)?,
     };
-    let row_scale = numbers(&scales.0, a_rows.count)?;
-    let column_scale = numbers(&scales.1, b_columns.count)?;
+    // SAFETY: as the caller's.
+    let scale = |tensor, arg, count| unsafe { mixed::scale(tensor, arg, count, &c) };
+    let row_scale = scale(epilogue.row_scale, "row_scale", a_rows.count)?;
+    let column_scale = scale(epilogue.column_scale, "column_scale", b_columns.count)?;
     c.check_distinct()?;
-    let rest = [&bias, &scales.0, &scales.1].into_iter().flatten();
-    for operand in [&a, &b].into_iter().chain(rest) {
+    for operand in [&a, &b].into_iter().chain(&bias) {
         c.apart_from(operand)?;
     }
     if c.count == 0 {
@@ -243,10 +219,10 @@ pub unsafe fn check_matmul(
         beta,
         row_bias,
         column_bias,
-        bias_type: bias.map_or(a.of, |bias| bias.of),
+        bias_type: bias.as_ref().map_or(a.of, |bias| bias.of),
         row_scale,
         column_scale,
-        clamp,
+        clamp: epilogue.clamp,
     };
     Ok(Some((types, product)))
 }
@@ -260,13 +236,29 @@ pub enum MatmulTypes {
     Mixed(ProductTypes),
 }
 
-/// Returns the numbers of `count` rows or columns.
-fn numbers(of: &Option<Operand>, count: usize) -> Result<Bias> {
-    match of {
-        None => Ok(None),
-        Some(of) if of.rank() == 1 && of.axis(0).count == count => Ok(Some((of.p, of.axis(0)))),
-        Some(of) => Err(Error::ShapeMismatch { arg: of.arg }),
+/// Checks the types of a product of these matrices, in `memory`, and that it has these options.
+///
+/// # Errors
+/// `UnsupportedType`, `TypeMismatch`, `InvalidValue`.
+fn types(
+    [a, b, c]: [&Operand; 3],
+    bias: Option<&Operand>,
+    options: &Options,
+    memory: Location,
+) -> Result<MatmulTypes> {
+    if let Some(types) = mixed::types(a, b, c, memory)? {
+        types.check(options)?;
+        if let Some(bias) = bias {
+            mixed::check_bias(types, a, bias)?;
+        }
+        return Ok(MatmulTypes::Mixed(types));
     }
+    let element = element_type(a)?;
+    for operand in [b, c].into_iter().chain(bias) {
+        operand.same_type(a)?;
+    }
+    options.check_without_scales()?;
+    Ok(MatmulTypes::Element(element))
 }
 
 /// The axes of the matrices of a product: rows and columns. A vector has one row or one column.

@@ -1,7 +1,7 @@
 //! Products of tensors of integers and of 16-bit numbers.
 
 use super::kind::{Integer, Location, Type};
-use super::operand::{Axis, Operand};
+use super::operand::{Axis, Operand, Tensor};
 use super::product::{Bias, ONCE, Product};
 use crate::api::mixed::{Half, Integers, Operands, Output, ProductTypes, run as calls};
 use crate::element::Dtype;
@@ -68,27 +68,51 @@ pub fn types(
     Ok(Some(ProductTypes { operands, output }))
 }
 
-/// Checks the types of the bias and of the scales.
+/// Checks the type of a bias: that of 16-bit matrices, or `f32`.
 ///
 /// # Errors
 /// `TypeMismatch`.
-pub fn check_types(
-    types: ProductTypes,
-    a: &Operand,
-    bias: &Option<Operand>,
-    scales: [&Option<Operand>; 2],
-) -> Result<()> {
-    for scale in scales.into_iter().flatten() {
-        if scale.of != F32 {
-            return Err(Error::TypeMismatch { arg: scale.arg });
-        }
-    }
+pub fn check_bias(types: ProductTypes, a: &Operand, bias: &Operand) -> Result<()> {
     let is_half = matches!(types.operands, Operands::Half(_));
-    match bias {
-        Some(bias) if bias.of != F32 && !(is_half && bias.of == a.of) => {
-            Err(Error::TypeMismatch { arg: bias.arg })
+    if bias.of == F32 || (is_half && bias.of == a.of) {
+        Ok(())
+    } else {
+        Err(Error::TypeMismatch { arg: bias.arg })
+    }
+}
+
+/// Returns the factors of `count` rows or columns, if there are any; `c` must not overlap them.
+///
+/// # Errors
+/// `TypeMismatch`, `ShapeMismatch`, `Overlap`; those of a tensor in memory of the host.
+///
+/// # Safety
+/// `shape` and `strides` of the tensor must be valid.
+#[inline(always)]
+pub unsafe fn scale(
+    tensor: Option<&Tensor>,
+    arg: &'static str,
+    count: usize,
+    c: &Operand,
+) -> Result<Bias> {
+    #[cold]
+    #[inline(never)]
+    unsafe fn read(tensor: &Tensor, arg: &'static str, count: usize, c: &Operand) -> Result<Bias> {
+        // SAFETY: as the caller's.
+        let scale = unsafe { Operand::new(tensor, arg)? };
+        if scale.of != F32 {
+            return Err(Error::TypeMismatch { arg });
         }
-        _ => Ok(()),
+        if scale.rank() != 1 || scale.axis(0).count != count {
+            return Err(Error::ShapeMismatch { arg });
+        }
+        c.apart_from(&scale)?;
+        Ok(Some((scale.p, scale.axis(0))))
+    }
+    match tensor {
+        // SAFETY: as the caller's.
+        Some(tensor) => unsafe { read(tensor, arg, count, c) },
+        None => Ok(None),
     }
 }
 

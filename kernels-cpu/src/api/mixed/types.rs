@@ -78,6 +78,24 @@ pub struct Options {
     pub has_column_scale: bool,
 }
 
+impl Options {
+    /// Refuses scales.
+    ///
+    /// # Errors
+    /// `InvalidValue`.
+    pub fn check_without_scales(&self) -> Result<()> {
+        if self.has_row_scale {
+            return Err(Error::InvalidValue { arg: "row_scale" });
+        }
+        if self.has_column_scale {
+            return Err(Error::InvalidValue {
+                arg: "column_scale",
+            });
+        }
+        Ok(())
+    }
+}
+
 impl ProductTypes {
     /// Refuses options that a product of these types does not have: scales are for integers that become floats, and where C
     /// holds integers, nothing but the addition of C is possible.
@@ -87,16 +105,17 @@ impl ProductTypes {
     pub fn check(self, options: &Options) -> Result<()> {
         let holds_sums = self.output == Output::Sum;
         let has_scales = !holds_sums && matches!(self.operands, Operands::Integers(_));
+        if !has_scales {
+            options.check_without_scales()?;
+        }
+        if !holds_sums {
+            return Ok(());
+        }
         let refused = [
-            (options.has_row_scale && !has_scales, "row_scale"),
-            (options.has_column_scale && !has_scales, "column_scale"),
-            (holds_sums && options.alpha != 1.0, "alpha"),
-            (
-                holds_sums && options.beta != 0.0 && options.beta != 1.0,
-                "beta",
-            ),
-            (holds_sums && options.has_bias, "bias"),
-            (holds_sums && options.has_clamp, "clamp"),
+            (options.alpha != 1.0, "alpha"),
+            (options.beta != 0.0 && options.beta != 1.0, "beta"),
+            (options.has_bias, "bias"),
+            (options.has_clamp, "clamp"),
         ];
         match refused.into_iter().find(|&(is_refused, _)| is_refused) {
             Some((_, arg)) => Err(Error::InvalidValue { arg }),
