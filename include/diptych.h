@@ -1544,14 +1544,10 @@ dpt_status dpt_ger(const struct dpt_exec *exec, double alpha, const dpt_tensor *
  * c then lacks. alpha, beta and the bounds are rounded to the type of the matrices. epilogue may
  * be NULL.
  *
- * The types of a, b and c are all float or all double; or one of these, in memory of the host:
- *
- *     a            b       c
- *     float16      as a    float16, float    computed in float, rounded once
- *     bfloat16     as a    bfloat16, float   likewise
- *     int8, uint8  int8    int32, float      summed in int32; for float, see dpt_tensor_epilogue
- *     int32        as a    int32
- *     int64        as a    int64
+ * The types of a, b and c are all float or all double; or, in memory of the host:
+ * - a and b float16 or both bfloat16: c has their type or float; computed in float, rounded once;
+ * - a int8 or uint8, b int8: c int32, the sum, or float, see dpt_tensor_epilogue;
+ * - a, b and c int32, or all int64.
  *
  * Sums of integers are exact modulo 2^32 or 2^64. Where c has integers, alpha is 1, beta 0 or 1,
  * and there is no epilogue.
