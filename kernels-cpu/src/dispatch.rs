@@ -20,7 +20,8 @@ use crate::simd::Token;
 #[cfg(precompiled)]
 use crate::{for_each_element, for_each_storage};
 use crate::{for_each_elementwise, for_each_row_map};
-use levels::{cast_same_type, is_element};
+use levels::cast_same_type;
+pub use levels::is_element;
 
 /// The kernels of a level for an element type: each method returns the function of one kernel.
 ///
@@ -82,6 +83,9 @@ kernels! {
     argmin_columns(rows: usize, cols: usize, x: *const T, inc: isize, out: *mut i64, inc_out: isize) -> bool = reduce::argmin_columns;
     argmax_columns(rows: usize, cols: usize, x: *const T, inc: isize, out: *mut i64, inc_out: isize) -> bool = reduce::argmax_columns;
     divide_each(n: usize, divisor: Divisor<T>, sums: *mut T) -> u32 = reduce::divide_each;
+    add_logarithms(n: usize, known: *const T, sums: *mut T) = reduce::add_logarithms;
+    transpose(rows: usize, n: usize, x: *const T, inc: isize, out: *mut T, width: usize, prefetch: bool) = reduce::transpose;
+    stream(n: usize, from: *const T, to: *mut T, is_last: bool) = reduce::stream;
     mse_grad(n: usize, pred: *const T, target: *const T, grad: *mut T, stream: bool) -> T = reduce::mse_grad;
     lsq_block(rows: usize, n: usize, a: *const T, a_rs: isize, a_cs: isize, x: *const T, incx: isize, y: *const T, from: usize, cols: usize, out: *mut T) = reduce::lsq_block;
 }
@@ -150,6 +154,27 @@ macro_rules! kernels_of_arrays {
 }
 for_each_elementwise!(kernels_of_arrays! {} [name arguments output]);
 
+/// The conversions between types in memory and their types of arithmetic.
+mod convert_kernel {
+    use super::*;
+    kernel!(Storage for_each_storage widen (n: usize, from: *const T, to: *mut Compute<T>) [] (ops::convert::widen));
+    kernel!(Storage for_each_storage round (n: usize, from: *const Compute<T>, to: *mut T) [] (ops::convert::round));
+}
+
+impl<T: Storage> Kernels<T> {
+    /// Widens elements; see [`ops::convert::widen`].
+    #[inline(always)]
+    pub fn widen(self) -> unsafe fn(usize, *const T, *mut Compute<T>) {
+        convert_kernel::widen::of::<T>(self.0)
+    }
+
+    /// Rounds results; see [`ops::convert::round`].
+    #[inline(always)]
+    pub fn round(self) -> unsafe fn(usize, *const Compute<T>, *mut T) {
+        convert_kernel::round::of::<T>(self.0)
+    }
+}
+
 /// The kernels of maps over rows.
 macro_rules! row_map_kernels {
     ({} $($name:ident ($($statistic:ident: $role:ident),*))*) => {
@@ -170,174 +195,96 @@ macro_rules! row_map_kernels {
 for_each_row_map!(row_map_kernels! {} [name statistics]);
 
 /// A fold of a vector; see `ops::reduce::vector`.
-pub type FoldVector<T> =
-    unsafe fn(usize, *const T, isize, *const T, isize, Compute<T>) -> Folded<Compute<T>>;
+pub type FoldVector<T> = unsafe fn(usize, *const T, isize, *const T, isize, T) -> Folded<T>;
 /// A fold of columns; see `ops::reduce::columns`.
-pub type FoldColumns<T> = unsafe fn(
-    usize,
-    usize,
-    *const T,
-    isize,
-    *const T,
-    isize,
-    *const Compute<T>,
-    *mut Compute<T>,
-    reduce::WorkArea,
-);
+pub type FoldColumns<T> =
+    unsafe fn(usize, usize, *const T, isize, *const T, isize, *const T, *mut T, reduce::WorkArea);
 /// A fold of rows; see `ops::reduce::rows`.
-pub type FoldRows<T> = unsafe fn(
-    usize,
-    usize,
-    *const T,
-    isize,
-    *const T,
-    isize,
-    *const Compute<T>,
-    *mut Compute<T>,
-    bool,
-);
+pub type FoldRows<T> =
+    unsafe fn(usize, usize, *const T, isize, *const T, isize, *const T, *mut T, bool);
 
-/// Copies short rows to columns; see `ops::reduce::transpose`.
-pub type Transpose<T> = unsafe fn(usize, usize, *const T, isize, *mut T, usize, bool);
-
-/// Returns the kernel of a level that copies rows to columns; `None` for types whose columns are folded one by one.
-#[inline(always)]
-pub fn transpose<T: Storage>(level: Level) -> Option<Transpose<T>> {
-    if_element!(T, level, columns_kernel transpose)
-}
-
-/// Copies elements with non-temporal stores; see `ops::reduce::stream`.
-pub type Stream<T> = unsafe fn(usize, *const T, *mut T, bool);
-
-/// Returns the kernel of a level that copies with non-temporal stores; `None` for types that do not have it.
-#[inline(always)]
-pub fn stream<T: Storage>(level: Level) -> Option<Stream<T>> {
-    if_element!(T, level, columns_kernel stream)
-}
-
-/// The last step of `logsumexp` for many vectors; see `ops::reduce::add_logarithms`.
-pub type AddLogarithms<T> = unsafe fn(usize, *const Compute<T>, *mut Compute<T>);
-
-/// Returns the kernel of a level for the last step of `logsumexp`; `None` for types that do not have it.
-#[inline(always)]
-pub fn add_logarithms<T: Storage>(level: Level) -> Option<AddLogarithms<T>> {
-    if_element!(T, level, columns_kernel add_logarithms)
-}
-
-/// The kernels of a fold of one vector.
-pub trait Vector<T: Storage> {
-    /// The kernel of a level.
+/// The kernels of a fold.
+pub trait FoldOf<T: Element> {
+    /// The fold of one vector.
     fn vector(level: Level) -> FoldVector<T>;
 }
 
-/// The kernels of a fold of many vectors that are the rows of a row-major matrix.
-pub trait Rows<T: Storage> {
-    /// The kernel of a level.
+/// The kernels of a fold of many vectors.
+pub trait FoldOfMany<T: Element> {
+    /// Of vectors that are the rows of a row-major matrix.
     fn rows(level: Level) -> FoldRows<T>;
+    /// Of vectors that are its columns.
+    fn columns(level: Level) -> FoldColumns<T>;
 }
 
-/// The kernels of a fold of many vectors that are the columns of a row-major matrix.
-pub trait Columns<T: Storage> {
-    /// The kernel of a level; `None` for types whose columns are folded one by one.
-    fn columns(level: Level) -> Option<FoldColumns<T>>;
-}
-
-/// Folds of vectors: the bound and the list of element types, then each fold with the name of its kernel. A new fold is
-/// added here, to `rows_folds!` and to `columns_folds!`. Its kernel is called as the fold, in snake case: otherwise it
-/// needs budgets of its own in `xtask/src/asm/budget.toml`.
-macro_rules! vector_folds {
-    ($($Bound:ident $for_each:ident: $($Fold:ident $name:ident)*;)*) => {
+/// Folds of vectors: each with the name of its kernel. A new fold is added here and to `folds_of_many!`. Its kernel is
+/// called as the fold, in snake case: otherwise it needs budgets of its own in `xtask/src/asm/budget.toml`.
+macro_rules! folds_of_vectors {
+    ($($Fold:ident $name:ident)*) => {
         mod vector_kernel {
             use super::*;
-            $($(kernel!($Bound $for_each
-                $name (n: usize, x: *const T, incx: isize, y: *const T, incy: isize, param: Compute<T>) [Folded<Compute<T>>]
-                    (reduce::vector::<_, reduce::$Fold, T>)
-            );)*)*
+            $(kernel!(Element for_each_element
+                $name (n: usize, x: *const T, incx: isize, y: *const T, incy: isize, param: T) [Folded<T>]
+                    (reduce::vector::<_, reduce::$Fold>)
+            );)*
         }
-        $($(
-            impl<T: $Bound> Vector<T> for reduce::$Fold {
+        $(
+            impl<T: Element> FoldOf<T> for reduce::$Fold {
                 #[inline(always)]
                 fn vector(level: Level) -> FoldVector<T> {
                     vector_kernel::$name::of::<T>(level)
-                }
-            }
-        )*)*
-    };
-}
-
-vector_folds! {
-    Storage for_each_storage: Sum sum;
-    Element for_each_element: AbsSum asum SumSq sumsq Deviations deviations Nonzero nonzero ExpSum exp_sum
-        Dot dot Product prod Min min Max max MaxAbs max_abs;
-}
-
-/// Folds of rows: the bound and the list of element types, then each fold with the name and the body of its kernel.
-macro_rules! rows_folds {
-    ($($Bound:ident $for_each:ident: $($Fold:ident $name:ident = $body:expr)*;)*) => {
-        mod rows_kernel {
-            use super::*;
-            $($(kernel!($Bound $for_each
-                $name (rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const Compute<T>, out: *mut Compute<T>, prefetch: bool)
-                    [] ($body)
-            );)*)*
-        }
-        $($(
-            impl<T: $Bound> Rows<T> for reduce::$Fold {
-                #[inline(always)]
-                fn rows(level: Level) -> FoldRows<T> {
-                    rows_kernel::$name::of::<T>(level)
-                }
-            }
-        )*)*
-    };
-}
-
-rows_folds! {
-    Storage for_each_storage: Sum sum = reduce::rows::<_, reduce::Sum, T>;
-    Element for_each_element:
-        AbsSum asum = reduce::rows::<_, reduce::AbsSum, T>
-        SumSq sumsq = reduce::rows::<_, reduce::SumSq, T>
-        Deviations deviations = reduce::rows::<_, reduce::Deviations, T>
-        Nonzero nonzero = reduce::rows::<_, reduce::Nonzero, T>
-        ExpSum exp_sum = reduce::rows::<_, reduce::ExpSum, T>
-        Dot dot = reduce::dot_rows
-        Product prod = reduce::rows::<_, reduce::Product, T>
-        Min min = reduce::rows::<_, reduce::Min, T>
-        Max max = reduce::rows::<_, reduce::Max, T>;
-}
-
-/// Folds of columns, for types with arithmetic of their own: each fold with the name of its kernel.
-macro_rules! columns_folds {
-    ($($Fold:ident $name:ident)*) => {
-        mod columns_kernel {
-            use super::*;
-            $(kernel!(Element for_each_element
-                $name (rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const Compute<T>, out: *mut Compute<T>, work: reduce::WorkArea)
-                    [] (reduce::columns::<_, reduce::$Fold>)
-            );)*
-            kernel!(Element for_each_element
-                transpose (rows: usize, n: usize, x: *const T, inc: isize, out: *mut T, width: usize, prefetch: bool)
-                    [] (reduce::transpose)
-            );
-            kernel!(Element for_each_element
-                stream (n: usize, from: *const T, to: *mut T, is_last: bool) [] (reduce::stream)
-            );
-            kernel!(Element for_each_element
-                add_logarithms (n: usize, known: *const Compute<T>, sums: *mut Compute<T>) [] (reduce::add_logarithms)
-            );
-        }
-        $(
-            impl<T: Storage> Columns<T> for reduce::$Fold {
-                #[inline(always)]
-                fn columns(level: Level) -> Option<FoldColumns<T>> {
-                    if_element!(T, level, columns_kernel $name)
                 }
             }
         )*
     };
 }
 
-columns_folds! { Sum sum AbsSum asum SumSq sumsq Deviations deviations Nonzero nonzero ExpSum exp_sum Dot dot Product prod Min min Max max }
+folds_of_vectors! { Sum sum AbsSum asum SumSq sumsq Deviations deviations Nonzero nonzero ExpSum exp_sum Dot dot Product prod Min min Max max MaxAbs max_abs }
+
+/// Folds of many vectors: each with the name of its kernels and the body of that for rows.
+macro_rules! folds_of_many {
+    ($($Fold:ident $name:ident = $body:expr;)*) => {
+        mod rows_kernel {
+            use super::*;
+            $(kernel!(Element for_each_element
+                $name (rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, prefetch: bool)
+                    [] ($body)
+            );)*
+        }
+        mod columns_kernel {
+            use super::*;
+            $(kernel!(Element for_each_element
+                $name (rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::WorkArea)
+                    [] (reduce::columns::<_, reduce::$Fold>)
+            );)*
+        }
+        $(
+            impl<T: Element> FoldOfMany<T> for reduce::$Fold {
+                #[inline(always)]
+                fn rows(level: Level) -> FoldRows<T> {
+                    rows_kernel::$name::of::<T>(level)
+                }
+                #[inline(always)]
+                fn columns(level: Level) -> FoldColumns<T> {
+                    columns_kernel::$name::of::<T>(level)
+                }
+            }
+        )*
+    };
+}
+
+folds_of_many! {
+    Sum sum = reduce::rows::<_, reduce::Sum>;
+    AbsSum asum = reduce::rows::<_, reduce::AbsSum>;
+    SumSq sumsq = reduce::rows::<_, reduce::SumSq>;
+    Deviations deviations = reduce::rows::<_, reduce::Deviations>;
+    Nonzero nonzero = reduce::rows::<_, reduce::Nonzero>;
+    ExpSum exp_sum = reduce::rows::<_, reduce::ExpSum>;
+    Dot dot = reduce::dot_rows;
+    Product prod = reduce::rows::<_, reduce::Product>;
+    Min min = reduce::rows::<_, reduce::Min>;
+    Max max = reduce::rows::<_, reduce::Max>;
+}
 
 /// The routines of matrix products: a module for each level.
 mod gemm_kernel {

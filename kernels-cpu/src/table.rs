@@ -195,7 +195,6 @@ macro_rules! if_nan_spreads {
 /// * `name`, `rows`, `columns`: the names of the reduction, of its form for rows, and of the device's kernel for rows that
 ///   are side by side in memory;
 /// * `ddof`: `[ddof]` if it has degrees of freedom;
-/// * `types`: the trait of the types that it takes;
 /// * `result`: whether that is an `element`, a `count` or an `index`;
 /// * `folds`, `recipe`: the folds of its passes, and the [`Recipe`](crate::recipe::Recipe) that combines them; no folds for
 ///   an index;
@@ -211,14 +210,14 @@ macro_rules! for_each_reduction {
             /// NaN: a NaN in x gives the canonical NaN.
             /// Empty: +0.
             sum {
-                rows: sum_rows, columns: sum_columns, ddof: [], types: Storage, result: element,
+                rows: sum_rows, columns: sum_columns, ddof: [], result: element,
                 folds: [Sum], recipe: Sum, empty: value, facts: { tolerance: Tolerance::Reduction(0) }
             }
             /// The mean of x: the sum in the canonical order, divided once by n.
             ///
             /// NaN: a NaN in x gives the canonical NaN.
             mean {
-                rows: mean_rows, columns: mean_columns, ddof: [], types: Storage, result: element,
+                rows: mean_rows, columns: mean_columns, ddof: [], result: element,
                 folds: [Sum], recipe: Mean, empty: refused, facts: { tolerance: Tolerance::Reduction(1) }
             }
             /// The product of x, in the canonical order with * for +; the lanes start at 1.
@@ -226,21 +225,21 @@ macro_rules! for_each_reduction {
             /// NaN: a NaN in x gives the canonical NaN.
             /// Empty: 1.
             prod {
-                rows: prod_rows, columns: prod_columns, ddof: [], types: Element, result: element,
+                rows: prod_rows, columns: prod_columns, ddof: [], result: element,
                 folds: [Product], recipe: Plain, empty: value, facts: { tolerance: Tolerance::Product(0) }
             }
             /// The smallest element of x. -0 is less than +0.
             ///
             /// NaN: a NaN in x gives the canonical NaN.
             min {
-                rows: min_rows, columns: min_columns, ddof: [], types: Element, result: element,
+                rows: min_rows, columns: min_columns, ddof: [], result: element,
                 folds: [Min], recipe: Plain, empty: refused, facts: {}
             }
             /// The largest element of x. -0 is less than +0.
             ///
             /// NaN: a NaN in x gives the canonical NaN.
             max {
-                rows: max_rows, columns: max_columns, ddof: [], types: Element, result: element,
+                rows: max_rows, columns: max_columns, ddof: [], result: element,
                 folds: [Max], recipe: Plain, empty: refused, facts: {}
             }
             /// The sum of the squares of x, in the canonical order: fma(x\[i\], x\[i\], lane).
@@ -248,7 +247,7 @@ macro_rules! for_each_reduction {
             /// NaN: a NaN in x gives the canonical NaN.
             /// Empty: +0.
             sumsq {
-                rows: sumsq_rows, columns: sumsq_columns, ddof: [], types: Element, result: element,
+                rows: sumsq_rows, columns: sumsq_columns, ddof: [], result: element,
                 folds: [SumSq], recipe: Sum, empty: value, facts: { flops: 2, tolerance: Tolerance::Reduction(1) }
             }
             /// The sum of the absolute values of x, in the canonical order.
@@ -256,7 +255,7 @@ macro_rules! for_each_reduction {
             /// NaN: a NaN in x gives the canonical NaN.
             /// Empty: +0.
             asum {
-                rows: asum_rows, columns: asum_columns, ddof: [], types: Element, result: element,
+                rows: asum_rows, columns: asum_columns, ddof: [], result: element,
                 folds: [AbsSum], recipe: Sum, empty: value, facts: { tolerance: Tolerance::Reduction(0) }
             }
             /// The Euclidean norm of x: the square root of the sum of squares in the canonical order. If that
@@ -265,7 +264,7 @@ macro_rules! for_each_reduction {
             /// NaN: a NaN in x gives the canonical NaN.
             /// Empty: +0.
             nrm2 {
-                rows: nrm2_rows, columns: nrm2_columns, ddof: [], types: Element, result: element,
+                rows: nrm2_rows, columns: nrm2_columns, ddof: [], result: element,
                 folds: [SumSq, MaxAbs, SumSq], recipe: Norm, empty: value, facts: { flops: 2, tolerance: Tolerance::Root(2) }
             }
             /// The variance of x in two passes, both in the canonical order: first the mean m; then, in one walk,
@@ -276,7 +275,7 @@ macro_rules! for_each_reduction {
             /// ddof = 0 is the variance of a whole population, ddof = 1 the estimate from a sample.
             /// NaN: a NaN in x gives the canonical NaN.
             var {
-                rows: var_rows, columns: var_columns, ddof: [ddof], types: Element, result: element,
+                rows: var_rows, columns: var_columns, ddof: [ddof], result: element,
                 folds: [Sum, Deviations], recipe: Variance, empty: refused, facts: { flops: 5, tolerance: Tolerance::Variance(4) }
             }
             /// The standard deviation of x: the square root of its variance, correctly rounded. If the variance would
@@ -285,7 +284,7 @@ macro_rules! for_each_reduction {
             /// ddof = 0 is that of a whole population, ddof = 1 the usual estimate from a sample.
             /// NaN: a NaN in x gives the canonical NaN.
             std {
-                rows: std_rows, columns: std_columns, ddof: [ddof], types: Element, result: element,
+                rows: std_rows, columns: std_columns, ddof: [ddof], result: element,
                 folds: [Sum, Deviations], recipe: StandardDeviation, empty: refused, facts: { flops: 5, tolerance: Tolerance::StandardDeviation(4) }
             }
             /// log(exp(x\[0\]) + exp(x\[1\]) + ...) without avoidable overflow: m + log(sum of exp(x\[i\] - m)),
@@ -295,7 +294,7 @@ macro_rules! for_each_reduction {
             /// NaN: a NaN in x gives the canonical NaN.
             /// Empty: -inf.
             logsumexp {
-                rows: logsumexp_rows, columns: logsumexp_columns, ddof: [], types: Element, result: element,
+                rows: logsumexp_rows, columns: logsumexp_columns, ddof: [], result: element,
                 folds: [Max, ExpSum], recipe: LogSumExp, empty: value, facts: { exps: 1, tolerance: Tolerance::Logarithm(3) }
             }
             /// The number of elements of x that are neither +0 nor -0.
@@ -303,7 +302,7 @@ macro_rules! for_each_reduction {
             /// NaN: a NaN counts.
             /// Empty: 0.
             count_nonzero {
-                rows: count_nonzero_rows, columns: count_nonzero_columns, ddof: [], types: Element, result: count,
+                rows: count_nonzero_rows, columns: count_nonzero_columns, ddof: [], result: count,
                 folds: [Nonzero], recipe: Plain, empty: value, facts: {}
             }
             /// The index of the first smallest element of x or, if x has a NaN, of the first NaN.
@@ -312,7 +311,7 @@ macro_rules! for_each_reduction {
             /// Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever
             /// their stride.
             argmin {
-                rows: argmin_rows, columns: argmin_columns, ddof: [], types: Element, result: index,
+                rows: argmin_rows, columns: argmin_columns, ddof: [], result: index,
                 folds: [], recipe: Plain, empty: refused, facts: {}
             }
             /// The index of the first largest element of x or, if x has a NaN, of the first NaN.
@@ -321,7 +320,7 @@ macro_rules! for_each_reduction {
             /// Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever
             /// their stride.
             argmax {
-                rows: argmax_rows, columns: argmax_columns, ddof: [], types: Element, result: index,
+                rows: argmax_rows, columns: argmax_columns, ddof: [], result: index,
                 folds: [], recipe: Plain, empty: refused, facts: {}
             }
         }

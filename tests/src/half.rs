@@ -134,30 +134,50 @@ macro_rules! elementwise {
 }
 for_each_elementwise!(elementwise! {} [name arguments roles]);
 
-/// A reduction of a 16-bit type: of a vector, and of the rows of a matrix.
-pub struct Reduction<H> {
+/// A reduction of elements of the type `T` to `R`: of a vector, and of the rows of a matrix.
+pub struct Reduction<T, R> {
     /// Its name.
     pub name: &'static str,
     /// Reduces n elements.
-    pub one: unsafe fn(&Exec<'_>, i64, *const H, i64, *mut H) -> Result<()>,
+    pub one: unsafe fn(&Exec<'_>, i64, *const T, i64, *mut R) -> Result<()>,
     /// Reduces m rows of n elements.
     #[allow(clippy::type_complexity)]
-    pub rows: unsafe fn(&Exec<'_>, i64, i64, *const H, i64, i64, *mut H, i64) -> Result<()>,
+    pub rows: unsafe fn(&Exec<'_>, i64, i64, *const T, i64, i64, *mut R, i64) -> Result<()>,
 }
 
 macro_rules! reductions {
-    ({} $($name:ident $rows:ident [$($ddof:ident)?] $Bound:ident)*) => {
-        /// Returns the reductions that 16-bit types have, in the order of the table.
-        pub fn reductions<H: Half>() -> Vec<Reduction<H>> {
-            [$(reductions!(@$Bound $name $rows($($ddof)?))),*].into_iter().flatten().collect()
+    ({} $($name:ident $rows:ident [$($ddof:ident)?] $out:ident)*) => {
+        /// Returns the reductions that have elements as results, in the order of the table.
+        pub fn reductions<H: Half>() -> Vec<Reduction<H, H>> {
+            [$(reductions!(@element $out $name $rows [$($ddof)?])),*].into_iter().flatten().collect()
+        }
+
+        /// Returns the reductions that have integers as results, in the order of the table.
+        pub fn counts_and_indices<T: Storage>() -> Vec<Reduction<T, i64>> {
+            [$(reductions!(@integer $out $name $rows [$($ddof)?])),*].into_iter().flatten().collect()
         }
     };
-    (@Storage $name:ident $rows:ident()) => {
-        Some(Reduction { name: stringify!($name), one: raw::$name::<H>, rows: raw::$rows::<H> })
+    (@element element $($row:tt)*) => { reductions!(@some $($row)*) };
+    (@element $count_or_index:ident $($row:tt)*) => { None };
+    (@integer element $($row:tt)*) => { None };
+    (@integer $count_or_index:ident $($row:tt)*) => { reductions!(@some $($row)*) };
+    (@some $name:ident $rows:ident [$($ddof:ident)?]) => {
+        Some(Reduction {
+            name: stringify!($name),
+            one: |exec, n, x, inc, out| {
+                $(let $ddof = 0;)?
+                // SAFETY: as the caller's.
+                unsafe { raw::$name(exec, n, x, inc, $($ddof,)? out) }
+            },
+            rows: |exec, m, n, x, rs, cs, out, inc| {
+                $(let $ddof = 0;)?
+                // SAFETY: as the caller's.
+                unsafe { raw::$rows(exec, m, n, x, rs, cs, $($ddof,)? out, inc) }
+            },
+        })
     };
-    (@Element $($row:tt)*) => { None };
 }
-for_each_reduction!(reductions! {} [name rows ddof types]);
+for_each_reduction!(reductions! {} [name rows ddof result]);
 
 #[cfg(test)]
 mod tests {

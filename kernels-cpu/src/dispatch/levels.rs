@@ -114,20 +114,3 @@ macro_rules! kernel {
 pub const fn is_element<T: Storage>() -> bool {
     T::TYPE as u8 == <Compute<T> as Storage>::TYPE as u8
 }
-
-/// The function of a kernel of [`Element`] types, where `T` may be another type: `None` then.
-macro_rules! if_element {
-    ($T:ident, $level:expr, $module:ident $name:ident) => {
-        // Decided in a constant: for other types nothing is compiled.
-        (const {
-            if is_element::<$T>() {
-                let of: fn(Level) -> $module::$name::Function<Compute<$T>> = $module::$name::of::<Compute<$T>>;
-                // SAFETY: `T` is its own type of arithmetic, so the two function types are the same.
-                Some(unsafe { cast_same_type::<_, fn(Level) -> $module::$name::Function<$T>>(of) })
-            } else {
-                None
-            }
-        })
-        .map(|of| of($level))
-    };
-}

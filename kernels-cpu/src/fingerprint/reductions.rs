@@ -42,30 +42,17 @@ const MATRICES: [[i64; 4]; 9] = [
     [640, 250, 1, 9],
 ];
 
-macro_rules! takes_half {
-    ({} $($Bound:ident $out:ident $folds:tt $empty:ident)*) => {
-        [$(crate::reduction_properties!($Bound $out $folds $empty).takes_half),*]
-    };
-}
-
-/// Whether a reduction over tensors takes types of 16 bits.
-const TAKES_HALF: [bool; REDUCTIONS.len()] =
-    crate::for_each_reduction!(takes_half! {} [types result folds empty]);
-
 #[inline(never)]
 pub(super) fn run<B: Backend>(run: &mut Run<'_, B>, number: usize) -> Result<(), B::Error> {
-    let (Some(row), Some(&takes_half)) = (REDUCTIONS.get(number), TAKES_HALF.get(number)) else {
+    let Some(row) = REDUCTIONS.get(number) else {
         return Ok(());
     };
     for &dtype in each(&TYPES) {
         typed(run, number, row, dtype)?;
         tensors(run, number, row, dtype)?;
     }
-    if takes_half {
-        tensors(run, number, row, Dtype::F16)?;
-        tensors(run, number, row, Dtype::Bf16)?;
-    }
-    Ok(())
+    tensors(run, number, row, Dtype::F16)?;
+    tensors(run, number, row, Dtype::Bf16)
 }
 
 fn result(row: &Reduction, dtype: Dtype) -> Type {

@@ -5,6 +5,7 @@
 #![allow(unsafe_op_in_unsafe_fn)]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
+pub mod convert;
 pub mod elementwise;
 pub mod gemm;
 pub mod mixed;

@@ -43,7 +43,6 @@ macro_rules! if_same_column {
     ([rows $(rows)*] $then:tt $else:tt) => { $crate::select_columns! $then };
     ([columns $(columns)*] $then:tt $else:tt) => { $crate::select_columns! $then };
     ([ddof $(ddof)*] $then:tt $else:tt) => { $crate::select_columns! $then };
-    ([types $(types)*] $then:tt $else:tt) => { $crate::select_columns! $then };
     ([result $(result)*] $then:tt $else:tt) => { $crate::select_columns! $then };
     ([folds $(folds)*] $then:tt $else:tt) => { $crate::select_columns! $then };
     ([recipe $(recipe)*] $then:tt $else:tt) => { $crate::select_columns! $then };

@@ -6,7 +6,7 @@ use core::ptr;
 
 use super::kind::{Integer, Type};
 use super::steps::{self, Step};
-use crate::dispatch;
+use crate::dispatch::Kernels;
 use crate::element::Dtype;
 use crate::level::Level;
 
@@ -188,9 +188,7 @@ impl Conversion {
 /// Both must be valid for `n` bytes, and apart; the machine must have the level.
 unsafe fn stream_bytes(level: Level, n: usize, from: *const u8, to: *mut u8) {
     const UNIT: usize = size_of::<f32>();
-    let Some(stream) = dispatch::stream::<f32>(level) else {
-        return;
-    };
+    let stream = Kernels::<f32>::new(level).stream();
     let head = (to.addr().wrapping_neg() % UNIT).min(n);
     let units = (n - head) / UNIT;
     let tail = head + units * UNIT;
@@ -208,8 +206,7 @@ unsafe fn stream_bytes(level: Level, n: usize, from: *const u8, to: *mut u8) {
 
 /// Orders non-temporal stores before all later ones.
 pub fn fence(level: Level) {
-    if let Some(stream) = dispatch::stream::<f32>(level) {
-        // SAFETY: it copies nothing.
-        unsafe { stream(0, ptr::dangling(), ptr::dangling_mut(), true) };
-    }
+    let stream = Kernels::<f32>::new(level).stream();
+    // SAFETY: it copies nothing.
+    unsafe { stream(0, ptr::dangling(), ptr::dangling_mut(), true) };
 }

@@ -1,10 +1,10 @@
 //! The kernels of conversions between types of elements.
 
 use super::kind::Integer;
-use crate::element::{Dtype, Storage};
+use crate::dispatch::Kernels;
+use crate::element::Dtype;
 use crate::half::{bf16, f16, round_to_odd, sticky};
 use crate::level::Level;
-use crate::simd::{Access, Simd};
 
 /// Converts `n` elements. The two arrays must not overlap.
 pub type Cast = unsafe fn(n: usize, from: *const u8, to: *mut u8);
@@ -13,31 +13,32 @@ pub type Cast = unsafe fn(n: usize, from: *const u8, to: *mut u8);
 #[derive(Clone, Copy)]
 pub struct Step(pub &'static [Cast; 4], pub usize);
 
-/// Compiles a kernel, `$body(n, from, to)`, for each level; with `registers`, it takes the token of the level first.
+/// Compiles a kernel, `$body(n, from, to)`, for each level.
 macro_rules! levels {
-    (@registers $level:ident $Token:ident) => { <crate::isa::$level::$Token<f32> as crate::simd::Token>::token() };
-    ($body:expr $(, $kind:ident)?) => {{
+    ($body:expr) => {{
         unsafe fn portable(n: usize, from: *const u8, to: *mut u8) {
             // SAFETY: every machine has this level; the rest as the caller's.
-            unsafe { $body($(levels!(@$kind portable Portable),)? n, from, to) }
+            unsafe { $body(n, from, to) }
         }
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma,f16c")]
         unsafe fn avx2(n: usize, from: *const u8, to: *mut u8) {
             // SAFETY: called only on a machine that has the level; the rest as the caller's.
-            unsafe { $body($(levels!(@$kind avx2 Avx2),)? n, from, to) }
+            unsafe { $body(n, from, to) }
         }
         #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2")]
+        #[target_feature(
+            enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"
+        )]
         unsafe fn avx512(n: usize, from: *const u8, to: *mut u8) {
             // SAFETY: as above.
-            unsafe { $body($(levels!(@$kind avx512 Avx512),)? n, from, to) }
+            unsafe { $body(n, from, to) }
         }
         #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
         #[target_feature(enable = "neon")]
         unsafe fn neon(n: usize, from: *const u8, to: *mut u8) {
             // SAFETY: as above.
-            unsafe { $body($(levels!(@$kind neon Neon),)? n, from, to) }
+            unsafe { $body(n, from, to) }
         }
         /// In the order of `Level`. Levels of other architectures have the portable function.
         static LEVELS: [Cast; 4] = {
@@ -76,49 +77,16 @@ macro_rules! cast {
     }};
 }
 
-/// Converts elements through registers of `f32`, which have instructions for 16-bit types.
-///
-/// # Safety
-/// The arrays must be valid for `n` elements.
-#[inline(always)]
-unsafe fn by_registers<S: Simd<T = f32> + Access<A> + Access<B>, A: Storage, B: Storage>(
-    s: S,
-    n: usize,
-    from: *const A,
-    to: *mut B,
-) {
-    const UNROLL: usize = 4;
-    let mut i = 0;
-    // SAFETY: every access lies in 0..n.
-    unsafe {
-        while i + UNROLL * S::N <= n {
-            for at in [i, i + S::N, i + 2 * S::N, i + 3 * S::N] {
-                s.store(to.add(at), s.load(from.add(at)));
-            }
-            i += UNROLL * S::N;
-        }
-        while i < n {
-            let len = (n - i).min(S::N);
-            s.store_partial(to.add(i), len, s.load_partial(from.add(i), len));
-            i += len;
-        }
-    }
-}
-
-/// Returns the kernel that converts through registers.
+/// Returns the kernel that converts between `f32` and a type of 16 bits.
 macro_rules! half {
-    ($A:ty => $B:ty) => {{
-        #[inline(always)]
-        unsafe fn body<S: Simd<T = f32> + Access<$A> + Access<$B>>(
-            s: S,
-            n: usize,
-            from: *const u8,
-            to: *mut u8,
-        ) {
+    ($T:ident $method:ident $To:ident) => {{
+        unsafe fn convert<const LEVEL: usize>(n: usize, from: *const u8, to: *mut u8) {
+            let kernels = Kernels::<$T>::new(const { Level::ALL[LEVEL] });
             // SAFETY: as the caller's.
-            unsafe { by_registers::<S, $A, $B>(s, n, from.cast(), to.cast()) }
+            unsafe { kernels.$method()(n, from.cast(), to.cast()) }
         }
-        Step(levels!(body, registers), size_of::<$B>())
+        static STEPS: [Cast; 4] = [convert::<0>, convert::<1>, convert::<2>, convert::<3>];
+        Step(&STEPS, size_of::<$To>())
     }};
 }
 
@@ -241,8 +209,8 @@ pub fn float_to_f32(of: Dtype) -> Option<Step> {
     match of {
         Dtype::F32 => None,
         Dtype::F64 => Some(narrow(false)),
-        Dtype::F16 => Some(half!(f16 => f32)),
-        Dtype::Bf16 => Some(half!(bf16 => f32)),
+        Dtype::F16 => Some(half!(f16 widen f32)),
+        Dtype::Bf16 => Some(half!(bf16 widen f32)),
     }
 }
 
@@ -251,8 +219,8 @@ pub fn f32_to_float(to: Dtype) -> Option<Step> {
     match to {
         Dtype::F32 => None,
         Dtype::F64 => Some(widen()),
-        Dtype::F16 => Some(half!(f32 => f16)),
-        Dtype::Bf16 => Some(half!(f32 => bf16)),
+        Dtype::F16 => Some(half!(f16 round f16)),
+        Dtype::Bf16 => Some(half!(bf16 round bf16)),
     }
 }
 

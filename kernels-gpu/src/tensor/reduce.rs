@@ -62,7 +62,8 @@ unsafe fn run<D: Device>(
     let (properties, mut plan) = (&reduction.properties, AxisPlan::empty());
     // SAFETY: as the caller's.
     let checked = unsafe { properties.check(x, axes, ddof, out, Location::Device, &mut plan) };
-    let element = ElementType::of(checked?).ok_or(Error::UnsupportedType { arg: "x" })?;
+    let (dtype, _) = checked?;
+    let element = ElementType::of(dtype).ok_or(Error::UnsupportedType { arg: "x" })?;
     if plan.results == 0 {
         return Ok(());
     }
@@ -146,7 +147,7 @@ pub(super) fn rows_of<E>(
 
 /// The reductions.
 macro_rules! reductions {
-    ({} $($name:ident $rows:ident $columns:ident [$($ddof:ident)?] $Bound:ident $out:ident $folds:tt $empty:ident)*) => {$(
+    ({} $($name:ident $rows:ident $columns:ident [$($ddof:ident)?] $out:ident $folds:tt $empty:ident)*) => {$(
         #[doc = concat!("See `diptych::tensor::", stringify!($name), "`.")]
         ///
         /// # Errors
@@ -180,8 +181,7 @@ macro_rules! reductions {
                     }
                 };
                 use_it(&Reduction {
-                    // There are no kernels for elements of 16 bits.
-                    properties: ReductionProperties { takes_half: false, ..reduction_properties!($Bound $out $folds $empty) },
+                    properties: reduction_properties!($out $folds $empty),
                     kernels: [&entry::$rows, &entry::$columns],
                     cost: |element| with_element!(element, T => Cost::of::<T, operations::$name>()),
                     launch: &launch,
@@ -191,4 +191,4 @@ macro_rules! reductions {
     }
     };
 }
-for_each_reduction!(reductions! {} [name rows columns ddof types result folds empty]);
+for_each_reduction!(reductions! {} [name rows columns ddof result folds empty]);

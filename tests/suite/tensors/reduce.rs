@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use diptych::tensor::{self, Tensor};
-use diptych::{Element, Error, Exec, Result, Storage, bf16, f16, for_each_reduction, raw};
+use diptych::{Error, Exec, Result, Storage, bf16, f16, for_each_reduction, raw};
 use diptych_tests::levels::levels;
 use diptych_tests::tensors::{Array, SPECIAL, indices, random_shape};
 use fastrand::Rng;
@@ -25,29 +25,16 @@ struct Reduction<T> {
 }
 
 macro_rules! reductions {
-    ({} $($name:ident [$($ddof:ident)?] $Bound:ident $out:ident $empty:ident)*) => {
-        /// Those of every type.
-        fn of_storage<T: Storage>() -> Vec<Reduction<T>>
+    ({} $($name:ident [$($ddof:ident)?] $out:ident $empty:ident)*) => {
+        fn reductions<T: Storage>() -> Vec<Reduction<T>>
         where
             f64: From<T::Compute>,
-        {
-            let mut all = vec![];
-            $(reductions!(@if_storage $Bound all $name ($($ddof)?) $out $empty);)*
-            all
-        }
-
-        /// Those of types that have arithmetic of their own.
-        fn of_elements<T: Element>() -> Vec<Reduction<T>>
-        where
-            f64: From<T>,
         {
             let mut all = vec![];
             $(reductions!(@push all $name ($($ddof)?) $out $empty);)*
             all
         }
     };
-    (@if_storage Storage $($row:tt)*) => { reductions!(@push $($row)*); };
-    (@if_storage Element $($row:tt)*) => {};
     (@push $all:ident $name:ident ($($ddof:ident)?) $out:ident $empty:ident) => {
         $all.push(Reduction {
             name: stringify!($name),
@@ -75,7 +62,7 @@ macro_rules! reductions {
     (@bits element $value:ident) => { bits($value) };
     (@bits $index:ident $value:ident) => { $value as u64 };
 }
-for_each_reduction!(reductions! {} [name ddof types result empty]);
+for_each_reduction!(reductions! {} [name ddof result empty]);
 
 /// The bits of a number, in the widest type.
 pub fn bits<T: Storage>(value: T) -> u64
@@ -315,8 +302,8 @@ pub fn on_each_level<'a>() -> Vec<Exec<'a>> {
 #[test]
 fn results_have_the_bits_of_single_calls() {
     let execs = on_each_level();
-    let (f32s, f64s) = (of_elements::<f32>(), of_elements::<f64>());
-    let (f16s, bf16s) = (of_storage::<f16>(), of_storage::<bf16>());
+    let (f32s, f64s) = (reductions::<f32>(), reductions::<f64>());
+    let (f16s, bf16s) = (reductions::<f16>(), reductions::<bf16>());
     rounds(1, 250, |rng| {
         let shape = random_shape(rng, 3000);
         try_one(rng, &execs, &f32s, &shape, None);

@@ -5,7 +5,7 @@ use core::mem::MaybeUninit;
 use super::check::Batch;
 use crate::api::reduce::{COLUMNS, FoldKernels, StridedVector, fold};
 use crate::detect::is_from_memory;
-use crate::dispatch::{Columns, Kernels, Rows};
+use crate::dispatch::{FoldOfMany, Kernels};
 use crate::element::Element;
 use crate::exec::{Exec, share};
 use crate::ops::gemm::{Gemm, Rule};
@@ -133,7 +133,7 @@ unsafe fn small_block<T: Element>(k: Kernels<T>, batch: &Batch<T>) {
     // SAFETY: as the caller's; the blocks have room for the elements and the rows of these products.
     unsafe {
         multiply(batch, terms);
-        <Sum as Rows<T>>::rows(k.level())(
+        <Sum as FoldOfMany<T>>::rows(k.level())(
             rows,
             p.k,
             terms,
@@ -229,12 +229,11 @@ unsafe fn dots<T: Element>(
     let b = StridedVector::new(p.b.ptr, p.b.rs);
     // SAFETY: the caller vouches for the matrices and `out`.
     unsafe {
-        if is_column_major(p)
-            && let Some(columns) = <Dot as Columns<T>>::columns(k.level())
-        {
+        if is_column_major(p) {
+            let columns = <Dot as FoldOfMany<T>>::columns(k.level());
             columns(p.k, p.m, p.a.ptr, p.a.cs, p.b.ptr, p.b.rs, none, out, work);
         } else if p.a.cs == 1 && p.k > 0 && p.m >= exec.threads() {
-            <Dot as Rows<T>>::rows(k.level())(
+            <Dot as FoldOfMany<T>>::rows(k.level())(
                 p.m,
                 p.k,
                 p.a.ptr,

@@ -5,7 +5,7 @@
 use super::check::{Arguments, Batch, check_quickly};
 use super::plan::BatchPlan;
 use super::run;
-use crate::dispatch::{Columns, Kernels, Rows, Vector};
+use crate::dispatch::{FoldOf, FoldOfMany, Kernels};
 use crate::element::Element;
 use crate::error::Result;
 use crate::exec::Exec;
@@ -126,22 +126,20 @@ pub unsafe fn with_vector<T: Element>(exec: &Exec<'_>, args: Arguments<'_, T>) -
     // SAFETY: the caller vouches for the matrices; C is contiguous in both cases.
     unsafe {
         if p.m * p.n == 1 {
-            let dot = <Dot as Vector<T>>::vector(kernels.level());
+            let dot = <Dot as FoldOf<T>>::vector(kernels.level());
             p.c.ptr.write(finish_sum(
                 dot(p.k, p.a.ptr, p.a.cs, p.b.ptr, p.b.rs, T::ZERO).0,
             ));
             return Ok(true);
         }
         if p.n == 1 && p.a.cs == 1 && p.c.rs == 1 {
-            <Dot as Rows<T>>::rows(kernels.level())(
+            <Dot as FoldOfMany<T>>::rows(kernels.level())(
                 p.m, p.k, p.a.ptr, p.a.rs, p.b.ptr, p.b.rs, none, p.c.ptr, false,
             );
             return Ok(true);
         }
-        if p.m == 1
-            && work_bytes::<T>(p.k, p.n, 1) == 0
-            && let Some(columns) = <Dot as Columns<T>>::columns(kernels.level())
-        {
+        if p.m == 1 && work_bytes::<T>(p.k, p.n, 1) == 0 {
+            let columns = <Dot as FoldOfMany<T>>::columns(kernels.level());
             columns(
                 p.k,
                 p.n,

@@ -1,6 +1,7 @@
 //! Folds of vectors, split for threads without changing the tree of the canonical order.
 
-use crate::dispatch::{Columns, Compute, FoldColumns, FoldRows, FoldVector, Rows, Vector};
+use super::widened::fold_widened;
+use crate::dispatch::{Compute, FoldColumns, FoldOf, FoldOfMany, FoldRows, FoldVector, is_element};
 use crate::element::{Element, Storage};
 use crate::exec::{Exec, Shared, share};
 use crate::level::Level;
@@ -8,15 +9,16 @@ use crate::ops::reduce::{self, chunk_len};
 use crate::recipe::{self, Folded};
 
 /// The kernel of a fold of one vector.
-pub struct FoldKernels<T: Storage> {
+pub struct FoldKernels<T: Element> {
     pub(super) vector: FoldVector<T>,
     /// How the results of two parts are combined.
     pub(super) join: Join,
+    pub(super) level: Level,
 }
 
 /// The kernels of a fold of many vectors.
-pub struct FoldManyKernels<T: Storage> {
-    pub columns: Option<FoldColumns<T>>,
+pub struct FoldManyKernels<T: Element> {
+    pub columns: FoldColumns<T>,
     pub rows: FoldRows<T>,
 }
 
@@ -74,21 +76,45 @@ joins! {
     MaxAbs Max;
 }
 
-impl<T: Storage> FoldKernels<T> {
+impl<T: Element> FoldKernels<T> {
     /// Returns the kernel of the fold `F`.
     #[inline(always)]
-    pub fn of<F: Vector<T> + Named>(level: Level) -> Self {
+    pub fn of<F: FoldOf<T> + Named>(level: Level) -> Self {
         Self {
             vector: F::vector(level),
             join: F::JOIN,
+            level,
+        }
+    }
+
+    /// Folds `n` elements, on this thread. Those of another type than `T` are widened.
+    ///
+    /// # Safety
+    /// As [`fold`].
+    #[inline(always)]
+    unsafe fn run<M: Storage<Compute = T>>(
+        self,
+        n: usize,
+        x: StridedVector<M>,
+        y: StridedVector<M>,
+        param: T,
+    ) -> Folded<T> {
+        // SAFETY: as the caller's. Elements that are not widened are of the type `T`.
+        unsafe {
+            if const { is_element::<M>() } {
+                let (p, q) = (x.at(0).cast(), y.at(0).cast());
+                (self.vector)(n, p, x.inc, q, y.inc, param)
+            } else {
+                fold_widened(self, n, x, y, param)
+            }
         }
     }
 }
 
-impl<T: Storage> FoldManyKernels<T> {
+impl<T: Element> FoldManyKernels<T> {
     /// Returns the kernels of the fold `F`.
     #[inline(always)]
-    pub fn of<F: Rows<T> + Columns<T>>(level: Level) -> Self {
+    pub fn of<F: FoldOfMany<T>>(level: Level) -> Self {
         Self {
             columns: F::columns(level),
             rows: F::rows(level),
@@ -96,21 +122,21 @@ impl<T: Storage> FoldManyKernels<T> {
     }
 }
 
-impl<T: Storage> Clone for FoldKernels<T> {
+impl<T: Element> Clone for FoldKernels<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T: Storage> Copy for FoldKernels<T> {}
+impl<T: Element> Copy for FoldKernels<T> {}
 
-impl<T: Storage> Clone for FoldManyKernels<T> {
+impl<T: Element> Clone for FoldManyKernels<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T: Storage> Copy for FoldManyKernels<T> {}
+impl<T: Element> Copy for FoldManyKernels<T> {}
 
 /// A checked, strided vector.
 pub struct StridedVector<T> {
@@ -128,6 +154,16 @@ impl<T> StridedVector<T> {
     /// Returns the address of element i.
     pub fn at(self, i: usize) -> *const T {
         self.p.get().wrapping_offset(i as isize * self.inc)
+    }
+
+    /// Returns the elements from element i on.
+    pub fn from(self, i: usize) -> Self {
+        Self::new(self.at(i), self.inc)
+    }
+
+    /// Returns the vector with a stride in bytes.
+    pub fn bytes(self) -> StridedVector<u8> {
+        StridedVector::new(self.at(0).cast(), self.inc * size_of::<T>() as isize)
     }
 }
 
@@ -156,7 +192,7 @@ pub const MAX_PARTS: usize = 64;
 #[inline]
 pub unsafe fn fold<T: Storage>(
     exec: &Exec<'_>,
-    fold: FoldKernels<T>,
+    fold: FoldKernels<Compute<T>>,
     n: usize,
     x: StridedVector<T>,
     y: StridedVector<T>,
@@ -166,7 +202,7 @@ pub unsafe fn fold<T: Storage>(
     unsafe {
         // To split costs more than a small fold.
         if exec.threads() == 1 {
-            return (fold.vector)(n, x.at(0), x.inc, y.at(0), y.inc, param);
+            return fold.run(n, x, y, param);
         }
         fold_in_parts(exec, fold, n, x, y, param)
     }
@@ -179,7 +215,7 @@ pub unsafe fn fold<T: Storage>(
 #[inline(never)]
 unsafe fn fold_in_parts<T: Storage>(
     exec: &Exec<'_>,
-    fold: FoldKernels<T>,
+    fold: FoldKernels<Compute<T>>,
     n: usize,
     x: StridedVector<T>,
     y: StridedVector<T>,
@@ -188,7 +224,7 @@ unsafe fn fold_in_parts<T: Storage>(
     let parts = Parts::new::<Compute<T>>(exec, n, n.saturating_mul(size_of::<T>()));
     if parts.tasks == 1 {
         // SAFETY: as the caller's.
-        return unsafe { (fold.vector)(n, x.at(0), x.inc, y.at(0), y.inc, param) };
+        return unsafe { fold.run(n, x, y, param) };
     }
     let mut results = [Folded(Compute::<T>::ZERO, Compute::<T>::ZERO); MAX_PARTS];
     let slots = Shared::new(results.as_mut_ptr());
@@ -196,8 +232,10 @@ unsafe fn fold_in_parts<T: Storage>(
         for (p, from, count) in parts.of_task(task) {
             // SAFETY: the part lies in 0..n; slot p < MAX_PARTS is this part's own.
             unsafe {
-                let result = (fold.vector)(count, x.at(from), x.inc, y.at(from), y.inc, param);
-                slots.get().add(p).write(result);
+                slots
+                    .get()
+                    .add(p)
+                    .write(fold.run(count, x.from(from), y.from(from), param));
             }
         }
     });

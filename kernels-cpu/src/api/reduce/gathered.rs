@@ -7,8 +7,10 @@ use super::fold::{FoldKernels, StridedVector};
 use super::reduction::OfVector;
 use super::search::Search;
 use super::tree::ChunkTree;
-use crate::dispatch::Compute;
+use super::widened::WidenedChunks;
+use crate::dispatch::is_element;
 use crate::element::{Element, Storage};
+use crate::level::Level;
 use crate::ops::reduce::chunk_len;
 use crate::recipe::{Cpu, Divisors, Folded, scaled};
 
@@ -23,21 +25,30 @@ pub trait Chunks {
     /// # Safety
     /// The vectors must be valid and have these elements, at most a chunk.
     unsafe fn chunk(&mut self, from: usize, len: usize) -> (*const u8, isize);
+
+    /// Returns where `len` elements of one vector, which [`Chunks::chunk`] has returned, are in the type of arithmetic. They
+    /// are valid until the next call.
+    ///
+    /// # Safety
+    /// `x` must be an address of such elements.
+    unsafe fn computed(&mut self, x: *const u8, _len: usize) -> *const u8 {
+        x
+    }
 }
 
 /// Bytes of the longest chunk.
 const CHUNK_BYTES: usize = 8 << 10;
 
 /// Room for a chunk.
-type Chunk = MaybeUninit<[u64; CHUNK_BYTES / 8]>;
+pub(super) type Chunk = MaybeUninit<[u64; CHUNK_BYTES / 8]>;
 
 /// A vector whose elements have a common stride.
-struct OfStrided<T> {
+struct Strided<T> {
     x: StridedVector<T>,
     copy: Chunk,
 }
 
-impl<T: Storage> Chunks for OfStrided<T> {
+impl<T: Copy> Chunks for Strided<T> {
     unsafe fn chunk(&mut self, from: usize, len: usize) -> (*const u8, isize) {
         if self.x.inc == 1 {
             return (self.x.at(from).cast(), 0);
@@ -56,43 +67,59 @@ impl<T: Storage> Chunks for OfStrided<T> {
 /// # Safety
 /// `x` must be valid at `len` elements.
 #[inline(never)]
-unsafe fn fold_scaled<T: Storage>(
+unsafe fn fold_scaled<T: Element>(
     fold: FoldKernels<T>,
     len: usize,
     x: *const T,
-    (factor, param): (Compute<T>, Compute<T>),
-) -> Folded<Compute<T>> {
+    (factor, param): (T, T),
+) -> Folded<T> {
     let mut elements = Chunk::uninit();
     let scaled: *mut T = elements.as_mut_ptr().cast();
     // SAFETY: the caller vouches for x, and there is room for a chunk.
     unsafe {
         for i in 0..len {
-            let element = (*x.add(i)).into_compute() * factor;
-            scaled.add(i).write(T::from_compute(element));
+            scaled.add(i).write(*x.add(i) * factor);
         }
         (fold.vector)(len, scaled, 1, scaled, 1, param)
     }
 }
 
 /// [`all_passes`] as a value.
-pub type AllPasses<T> = unsafe fn(&OfVector<T>, usize, StridedVector<T>) -> Compute<T>;
+pub type AllPasses<T> = unsafe fn(&OfVector<T>, usize, &mut dyn Chunks) -> T;
 
 /// Reduces a vector of `n` elements that needs the passes that few vectors need.
 ///
 /// # Safety
-/// `x` must be valid at `n` elements.
-pub unsafe fn all_passes<T: Storage>(
+/// The vector must be valid and have `n` elements.
+pub unsafe fn all_passes<T: Element>(
     reduction: &OfVector<T>,
     n: usize,
-    x: StridedVector<T>,
-) -> Compute<T> {
-    const { assert!(chunk_len::<Compute<T>>() * size_of::<T>() <= CHUNK_BYTES) };
-    let copy = Chunk::uninit();
+    chunks: &mut dyn Chunks,
+) -> T {
+    const { assert!(chunk_len::<T>() * size_of::<T>() <= CHUNK_BYTES) };
     // SAFETY: as the caller's.
-    unsafe { reduction.gathered(1, 0, n, &mut OfStrided { x, copy })[0] }
+    unsafe { reduction.gathered(1, 0, n, chunks)[0] }
 }
 
-impl<T: Storage> OfVector<T> {
+/// Calls `body` with the chunks of a vector.
+#[inline(always)]
+pub fn of_strided<M: Storage, R>(
+    level: Level,
+    x: StridedVector<M>,
+    body: impl FnOnce(&mut dyn Chunks) -> R,
+) -> R {
+    let mut strided = Strided {
+        x,
+        copy: Chunk::uninit(),
+    };
+    if const { is_element::<M>() } {
+        body(&mut strided)
+    } else {
+        body(&mut WidenedChunks::<M>::new(level, &mut strided))
+    }
+}
+
+impl<T: Element> OfVector<T> {
     /// Reduces elements first .. first + n of each of `vectors` vectors, at most [`MAX_GATHERED`].
     ///
     /// # Safety
@@ -105,10 +132,10 @@ impl<T: Storage> OfVector<T> {
         first: usize,
         n: usize,
         chunks: &mut dyn Chunks,
-    ) -> [Compute<T>; MAX_GATHERED] {
+    ) -> [T; MAX_GATHERED] {
         let recipe = self.recipe;
         let divisors = Divisors::of_one(n, self.ddof);
-        let mut known = [Compute::<T>::ZERO; MAX_GATHERED];
+        let mut known = [T::ZERO; MAX_GATHERED];
         for pass in 0..recipe.passes() {
             let (index, is_scaled) = recipe.fold_of(pass);
             let Some(&Some(f)) = self.folds.get(index) else {
@@ -117,7 +144,7 @@ impl<T: Storage> OfVector<T> {
             let mut params = [None; MAX_GATHERED];
             for (param, &known) in params.iter_mut().zip(&known).take(vectors) {
                 *param = match pass {
-                    0 => Some(Compute::<T>::ZERO),
+                    0 => Some(T::ZERO),
                     _ => (recipe.needs_pass(pass, known)).then(|| recipe.pass_param(pass, known)),
                 };
             }
@@ -127,14 +154,14 @@ impl<T: Storage> OfVector<T> {
             let mut trees = [const { ChunkTree::EMPTY }; MAX_GATHERED];
             let mut from = 0;
             while from < n {
-                let len = chunk_len::<Compute<T>>().min(n - from);
+                let len = chunk_len::<T>().min(n - from);
                 // SAFETY: the caller's vectors have these elements.
                 let (mut x, step) = unsafe { chunks.chunk(first + from, len) };
                 for (tree, param) in trees.iter_mut().zip(params) {
                     if let Some(param) = param {
-                        let p: *const T = x.cast();
                         // SAFETY: these elements have been gathered.
                         let folded = unsafe {
+                            let p: *const T = chunks.computed(x, len).cast();
                             if is_scaled {
                                 fold_scaled(f, len, p, scaled(param, pass == 3))
                             } else {
@@ -149,7 +176,7 @@ impl<T: Storage> OfVector<T> {
             }
             for ((known, tree), param) in known.iter_mut().zip(&trees).zip(params) {
                 if param.is_some() {
-                    let zero = Folded(Compute::<T>::ZERO, Compute::<T>::ZERO);
+                    let zero = Folded(T::ZERO, T::ZERO);
                     let folded = tree.finish(|a, b| f.join.both(a, b)).unwrap_or(zero);
                     *known = recipe.after_pass(pass, *known, folded, divisors, Cpu);
                 }
@@ -178,9 +205,9 @@ impl<T: Element> Search<T> {
             // SAFETY: the caller's vectors have these elements.
             let (mut x, step) = unsafe { chunks.chunk(from, len) };
             for (best, index) in best.iter_mut().zip(&mut indices).take(vectors) {
-                let p: *const T = x.cast();
                 // SAFETY: these elements have been gathered, and the index is one of theirs.
                 let (found, value) = unsafe {
+                    let p: *const T = chunks.computed(x, len).cast();
                     let found = (self.vector)(len, p, 1);
                     (found, *p.add(found))
                 };

@@ -4,26 +4,30 @@ pub(crate) mod check;
 mod fast_path;
 mod fold;
 mod gathered;
+mod kernel;
 mod output;
 pub(crate) mod reduction;
 mod rows;
 mod safe;
-mod search;
+pub(crate) mod search;
 mod short;
 mod tree;
 mod vectors;
+mod widened;
 
 pub(crate) use fold::{FoldKernels, MAX_PARTS, Parts, StridedVector, fold, pairwise};
 pub(crate) use gathered::{Chunks, MAX_GATHERED};
+pub(crate) use kernel::{Elements, Kernel, KernelOf};
 pub(crate) use output::{Count, Output};
 pub(crate) use reduction::{OfVector, ReductionKernels};
 pub(crate) use rows::{RowMatrix, reduce as reduce_rows};
 pub use safe::*;
-pub(crate) use search::{Search, search as search_rows};
+pub(crate) use search::Search;
 pub(crate) use tree::ChunkTree;
 pub(crate) use vectors::COLUMNS;
+pub(crate) use widened::Widened;
 
-use crate::dispatch::{Kernels, Vector};
+use crate::dispatch::{Compute, FoldOf, is_element};
 use crate::element::{Element, Storage};
 use crate::error::{Error, Result};
 use crate::exec::Exec;
@@ -69,9 +73,9 @@ pub mod raw {
     /// # Safety
     /// `x` must be valid at `n` elements, `out` at one.
     #[inline(always)]
-    unsafe fn vector<T: Storage, O: Output<T>>(
+    unsafe fn vector<T: Storage, O: Output<Compute<T>>>(
         exec: &Exec<'_>,
-        reduction: impl Fn(Level) -> ReductionKernels<T>,
+        reduction: impl Fn(Level) -> ReductionKernels<Compute<T>>,
         needs_elements: bool,
         n: i64,
         x: *const T,
@@ -104,9 +108,9 @@ pub mod raw {
     /// # Safety
     /// As [`vector`].
     #[inline(never)]
-    unsafe fn fold_general<T: Storage, O: Output<T>>(
+    unsafe fn fold_general<T: Storage, O: Output<Compute<T>>>(
         exec: &Exec<'_>,
-        reduction: &OfVector<T>,
+        reduction: &OfVector<Compute<T>>,
         needs_elements: bool,
         n: i64,
         x: *const T,
@@ -130,9 +134,9 @@ pub mod raw {
     /// # Safety
     /// As [`vector`].
     #[inline(never)]
-    unsafe fn vector_general<T: Storage, O: Output<T>>(
+    unsafe fn vector_general<T: Storage, O: Output<Compute<T>>>(
         exec: &Exec<'_>,
-        reduction: &OfVector<T>,
+        reduction: &OfVector<Compute<T>>,
         needs_elements: bool,
         n: i64,
         x: *const T,
@@ -151,9 +155,9 @@ pub mod raw {
     ///
     /// # Safety
     /// `x` must be valid at m by n elements, `out` at m.
-    unsafe fn rows<T: Storage, O: Output<T>>(
+    unsafe fn rows<T: Storage, O: Output<Compute<T>>>(
         exec: &Exec<'_>,
-        reduction: &ReductionKernels<T>,
+        reduction: &ReductionKernels<Compute<T>>,
         needs_elements: bool,
         m: i64,
         n: i64,
@@ -172,8 +176,8 @@ pub mod raw {
     }
 
     macro_rules! reductions {
-        ({} $([$(#[$doc:meta])*] $name:ident $rows:ident [$($ddof:ident)?] $Bound:ident $out:ident $empty:ident)*) => {$(
-            reductions!(@$out [$(#[$doc])*] $name $rows ($($ddof)?) $Bound $empty);
+        ({} $([$(#[$doc:meta])*] $name:ident $rows:ident [$($ddof:ident)?] $out:ident $empty:ident)*) => {$(
+            reductions!(@$out [$(#[$doc])*] $name $rows ($($ddof)?) $empty);
         )*};
         (@element $($row:tt)*) => {
             reductions!(@folds T T $($row)*);
@@ -181,7 +185,7 @@ pub mod raw {
         (@count $($row:tt)*) => {
             reductions!(@folds i64 Count $($row)*);
         };
-        (@folds $Result:ident $Output:ident [$(#[$doc:meta])*] $name:ident $rows:ident ($($ddof:ident)?) $Bound:ident $empty:ident) => {
+        (@folds $Result:ident $Output:ident [$(#[$doc:meta])*] $name:ident $rows:ident ($($ddof:ident)?) $empty:ident) => {
             $(#[$doc])*
             ///
             /// The result is written to `out`. Element i of x is at `x + i * incx`; `incx` may be 0 or negative.
@@ -194,12 +198,12 @@ pub mod raw {
             /// # Safety
             /// `x` must be valid for reading at `n` elements, `out` for writing one.
             #[inline(always)]
-            pub unsafe fn $name<T: $Bound>(
+            pub unsafe fn $name<T: Storage>(
                 exec: &Exec<'_>, n: i64, x: *const T, incx: i64, $($ddof: i64,)? out: *mut $Result,
             ) -> Result<()> {
                 let degrees = 0;
                 $(let degrees = degrees + check::ddof(n, $ddof)?;)?
-                let reduction = |level| reduction::$name::<T>(level, degrees);
+                let reduction = |level| reduction::$name::<Compute<T>>(level, degrees);
                 // SAFETY: as the caller's.
                 unsafe { vector(exec, reduction, needs_elements!($empty), n, x, incx, out.cast::<$Output>()) }
             }
@@ -214,17 +218,17 @@ pub mod raw {
             ///
             /// # Safety
             /// `x` must be valid for reading at m by n elements, `out` for writing at m.
-            pub unsafe fn $rows<T: $Bound>(
+            pub unsafe fn $rows<T: Storage>(
                 exec: &Exec<'_>, m: i64, n: i64, x: *const T, rs: i64, cs: i64, $($ddof: i64,)? out: *mut $Result, inc_out: i64,
             ) -> Result<()> {
                 let degrees = 0;
                 $(let degrees = degrees + check::ddof(n, $ddof)?;)?
-                let reduction = reduction::$name::<T>(exec.level()?, degrees);
+                let reduction = reduction::$name::<Compute<T>>(exec.level()?, degrees);
                 // SAFETY: as the caller's.
                 unsafe { rows(exec, &reduction, needs_elements!($empty), m, n, x, rs, cs, out.cast::<$Output>(), inc_out) }
             }
         };
-        (@index [$(#[$doc:meta])*] $name:ident $rows:ident () $Bound:ident $empty:ident) => {
+        (@index [$(#[$doc:meta])*] $name:ident $rows:ident () $empty:ident) => {
             $(#[$doc])*
             ///
             /// The result is written to `out`. Element i of x is at `x + i * incx`; `incx` may be 0 or negative.
@@ -236,16 +240,15 @@ pub mod raw {
             /// # Safety
             /// `x` must be valid for reading at `n` elements, `out` for writing one.
             #[inline(always)]
-            pub unsafe fn $name<T: $Bound>(exec: &Exec<'_>, n: i64, x: *const T, incx: i64, out: *mut i64) -> Result<()> {
-                let index = Kernels::<T>::new(exec.level()?).$name();
-                if fast_path::qualifies(n, x, incx, out) {
-                    // SAFETY: the caller vouches for the arrays.
-                    unsafe { out.write(index(n as usize, x, 1) as i64) };
-                    return Ok(());
-                }
-                let (n, inc) = check::vector(needs_elements!($empty), n, x, incx, out)?;
+            pub unsafe fn $name<T: Storage>(exec: &Exec<'_>, n: i64, x: *const T, incx: i64, out: *mut i64) -> Result<()> {
+                let level = exec.level()?;
+                let (n, inc) = if fast_path::qualifies(n, x, incx, out) {
+                    (n as usize, 1)
+                } else {
+                    check::vector(needs_elements!($empty), n, x, incx, out)?
+                };
                 // SAFETY: the caller vouches for the arrays.
-                unsafe { out.write(index(n, x, inc) as i64) };
+                unsafe { out.write(search::$name(level, n, StridedVector::new(x, inc))) };
                 Ok(())
             }
 
@@ -259,20 +262,20 @@ pub mod raw {
             ///
             /// # Safety
             /// `x` must be valid for reading at m by n elements, `out` for writing at m.
-            pub unsafe fn $rows<T: $Bound>(
+            pub unsafe fn $rows<T: Storage>(
                 exec: &Exec<'_>, m: i64, n: i64, x: *const T, rs: i64, cs: i64, out: *mut i64, inc_out: i64,
             ) -> Result<()> {
                 let level = exec.level()?;
                 if let Some(checked) = check::rows(needs_elements!($empty), m, n, x, rs, cs, out, inc_out)? {
                     let (rows, out) = of_checked(checked, x, out);
                     // SAFETY: the caller vouches for the arrays.
-                    unsafe { search::search(exec, Search::$name(level), rows, out) };
+                    unsafe { search::search(exec, Search::<Compute<T>>::$name(level), rows, out) };
                 }
                 Ok(())
             }
         };
     }
-    for_each_reduction!(reductions! {} [doc name rows ddof types result empty]);
+    for_each_reduction!(reductions! {} [doc name rows ddof result empty]);
 
     /// The dot product of x and y, in the canonical order, written to `out`; +0 for n = 0.
     ///
@@ -284,7 +287,7 @@ pub mod raw {
     /// # Safety
     /// `x` and `y` must be valid for reading at `n` elements, `out` for writing one.
     #[inline(always)]
-    pub unsafe fn dot<T: Element>(
+    pub unsafe fn dot<T: Storage>(
         exec: &Exec<'_>,
         n: i64,
         x: *const T,
@@ -293,13 +296,16 @@ pub mod raw {
         incy: i64,
         out: *mut T,
     ) -> Result<()> {
-        if !fast_path::qualifies(n, x, incx, out) || !fast_path::qualifies(n, y, incy, out) {
+        let is_small =
+            || fast_path::qualifies(n, x, incx, out) && fast_path::qualifies(n, y, incy, out);
+        if const { !is_element::<T>() } || !is_small() {
             // SAFETY: as the caller's.
             return unsafe { dot_general(exec, n, x, incx, y, incy, out) };
         }
-        let dot = <ops::Dot as Vector<T>>::vector(exec.level()?);
-        // SAFETY: the caller vouches for the arrays.
-        unsafe { out.write(finish_sum(dot(n as usize, x, 1, y, 1, T::ZERO).0)) };
+        let dot = <ops::Dot as FoldOf<Compute<T>>>::vector(exec.level()?);
+        let (n, x, y, zero) = (n as usize, x.cast(), y.cast(), Compute::<T>::ZERO);
+        // SAFETY: the caller vouches for the arrays, whose elements are of the type of arithmetic.
+        unsafe { out.write(T::from_compute(finish_sum(dot(n, x, 1, y, 1, zero).0))) };
         Ok(())
     }
 
@@ -308,7 +314,7 @@ pub mod raw {
     /// # Safety
     /// As [`dot`].
     #[inline(never)]
-    unsafe fn dot_general<T: Element>(
+    unsafe fn dot_general<T: Storage>(
         exec: &Exec<'_>,
         n: i64,
         x: *const T,
@@ -322,7 +328,9 @@ pub mod raw {
         let (x, y) = (StridedVector::new(x, incx), StridedVector::new(y, incy));
         let dot = FoldKernels::of::<ops::Dot>(level);
         // SAFETY: the caller vouches for the arrays.
-        unsafe { out.write(finish_sum(fold(exec, dot, n, x, y, T::ZERO).0)) };
+        let sum = unsafe { fold(exec, dot, n, x, y, Compute::<T>::ZERO).0 };
+        // SAFETY: as above.
+        unsafe { out.write(T::from_compute(finish_sum(sum))) };
         Ok(())
     }
 }

@@ -6,15 +6,17 @@ use crate::dispatch::Compute;
 use crate::element::{Element, Storage};
 use crate::exec::Exec;
 
-/// A type of results of reductions over elements of the type `T`.
-pub trait Output<T: Storage>: Copy {
+/// A type of results of reductions that are computed in the type `T`.
+pub trait Output<T: Element>: Copy {
+    /// The same results before they are rounded to the type of elements.
+    type Unrounded: Output<T>;
     /// Whether a result in memory has the type of arithmetic, so that kernels can write it without conversion.
     const IS_COMPUTED: bool;
     /// The length of the longest vector that a kernel may reduce at once: a whole number of chunks.
     const LONGEST: usize;
 
     /// Converts a computed value to a result.
-    fn of(value: Compute<T>) -> Self;
+    fn of(value: T) -> Self;
 
     /// Adds the result of the part that follows, of a vector longer than [`Output::LONGEST`].
     fn with(self, next: Self) -> Self;
@@ -23,16 +25,17 @@ pub trait Output<T: Storage>: Copy {
     ///
     /// # Safety
     /// `x` must be valid at `n` elements.
-    unsafe fn of_vector(
+    unsafe fn of_vector<M: Storage<Compute = T>>(
         exec: &Exec<'_>,
         reduction: &OfVector<T>,
         n: usize,
-        x: StridedVector<T>,
+        x: StridedVector<M>,
     ) -> Self;
 }
 
 /// A result that is an element.
-impl<T: Storage> Output<T> for T {
+impl<T: Storage> Output<Compute<T>> for T {
+    type Unrounded = Compute<T>;
     const IS_COMPUTED: bool = T::TYPE as u8 == Compute::<T>::TYPE as u8;
     const LONGEST: usize = usize::MAX;
 
@@ -46,11 +49,11 @@ impl<T: Storage> Output<T> for T {
     }
 
     #[inline(always)]
-    unsafe fn of_vector(
+    unsafe fn of_vector<M: Storage<Compute = Compute<T>>>(
         exec: &Exec<'_>,
-        reduction: &OfVector<T>,
+        reduction: &OfVector<Compute<T>>,
         n: usize,
-        x: StridedVector<T>,
+        x: StridedVector<M>,
     ) -> Self {
         // SAFETY: as the caller's.
         T::from_compute(unsafe { reduction.vector(exec, n, x) })
@@ -63,12 +66,13 @@ impl<T: Storage> Output<T> for T {
 #[repr(transparent)]
 pub struct Count(i64);
 
-impl<T: Storage> Output<T> for Count {
+impl<T: Element> Output<T> for Count {
+    type Unrounded = Self;
     const IS_COMPUTED: bool = false;
     const LONGEST: usize = 1 << 20;
 
     #[inline(always)]
-    fn of(value: Compute<T>) -> Self {
+    fn of(value: T) -> Self {
         Self(value.to_count() as i64)
     }
 
@@ -77,11 +81,11 @@ impl<T: Storage> Output<T> for Count {
     }
 
     #[inline(always)]
-    unsafe fn of_vector(
+    unsafe fn of_vector<M: Storage<Compute = T>>(
         exec: &Exec<'_>,
         reduction: &OfVector<T>,
         n: usize,
-        x: StridedVector<T>,
+        x: StridedVector<M>,
     ) -> Self {
         let longest = <Self as Output<T>>::LONGEST;
         let mut total = 0;
@@ -89,8 +93,7 @@ impl<T: Storage> Output<T> for Count {
         loop {
             let len = longest.min(n - from);
             // SAFETY: as the caller's; the part lies in 0..n.
-            let part =
-                unsafe { reduction.vector(exec, len, StridedVector::new(x.at(from), x.inc)) };
+            let part = unsafe { reduction.vector(exec, len, x.from(from)) };
             total += part.to_count() as i64;
             from += len;
             if from == n {

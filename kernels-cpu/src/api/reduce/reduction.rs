@@ -5,10 +5,10 @@ use core::hint::black_box;
 use core::mem::MaybeUninit;
 
 use super::fold::{FoldKernels, FoldManyKernels, StridedVector, fold};
-use super::gathered::{AllPasses, all_passes};
+use super::gathered::{AllPasses, all_passes, of_strided};
 use super::short::{in_columns, is_short};
 use super::vectors::{COLUMNS, Vectors};
-use crate::dispatch::{AddLogarithms, Compute, Kernels, add_logarithms};
+use crate::dispatch::Kernels;
 use crate::element::{Element, Storage};
 use crate::exec::Exec;
 use crate::for_each_reduction;
@@ -17,40 +17,41 @@ use crate::ops::reduce::{self, WorkArea};
 use crate::recipe::{Cpu, CpuOfMany, Divisor, Divisors, Recipe};
 
 /// The kernels and the recipe of a reduction of elements of the type `T`.
-pub struct ReductionKernels<T: Storage> {
+pub struct ReductionKernels<T: Element> {
     /// The reduction of one vector.
     pub one: OfVector<T>,
     /// The folds of many vectors, for the passes that nearly every vector needs.
     many: [Option<FoldManyKernels<T>>; 2],
     pub level: Level,
     /// The division of sums, of recipes that divide.
-    divide_each: Option<DivideEach<Compute<T>>>,
+    divide_each: Option<DivideEach<T>>,
     /// The last step of [`Recipe::LogSumExp`].
     add_logarithms: Option<AddLogarithms<T>>,
     pub recipe: Recipe,
 }
 
 /// A reduction of one vector.
-pub struct OfVector<T: Storage> {
+pub struct OfVector<T: Element> {
     /// The folds of its passes.
     pub(super) folds: [Option<FoldKernels<T>>; 3],
     /// [`all_passes`], of recipes with passes that few vectors need. By a pointer, other programs do not link it.
     all_passes: Option<AllPasses<T>>,
     pub recipe: Recipe,
     pub(super) ddof: usize,
+    level: Level,
 }
 
 /// Makes a function for each row of the table, which returns the value of that reduction.
 macro_rules! reductions {
-    ({} $($name:ident $Bound:ident $out:ident $folds:tt $recipe:ident)*) => {
-        $(reductions!(@$out $name $Bound $folds $recipe);)*
+    ({} $($name:ident $out:ident $folds:tt $recipe:ident)*) => {
+        $(reductions!(@$out $name $folds $recipe);)*
     };
     (@count $($row:tt)*) => {
         reductions!(@element $($row)*);
     };
-    (@element $name:ident $Bound:ident $folds:tt $recipe:ident) => {
+    (@element $name:ident $folds:tt $recipe:ident) => {
         #[inline(always)]
-        pub fn $name<T: $Bound>(level: Level, ddof: usize) -> ReductionKernels<T> {
+        pub fn $name<T: Element>(level: Level, ddof: usize) -> ReductionKernels<T> {
             let recipe = Recipe::$recipe;
             ReductionKernels {
                 one: OfVector {
@@ -62,16 +63,17 @@ macro_rules! reductions {
                     },
                     recipe,
                     ddof,
+                    level,
                 },
                 many: reductions!(@many level $folds),
                 level,
                 divide_each: if recipe.divides() {
-                    Some(Kernels::<Compute<T>>::new(level).divide_each())
+                    Some(Kernels::<T>::new(level).divide_each())
                 } else {
                     None
                 },
                 add_logarithms: match recipe {
-                    Recipe::LogSumExp => add_logarithms::<T>(level),
+                    Recipe::LogSumExp => Some(Kernels::<T>::new(level).add_logarithms()),
                     _ => None,
                 },
                 recipe,
@@ -100,9 +102,9 @@ macro_rules! reductions {
         [Some(FoldManyKernels::of::<reduce::$First>($level)), None]
     };
 }
-for_each_reduction!(reductions! {} [name types result folds recipe]);
+for_each_reduction!(reductions! {} [name result folds recipe]);
 
-impl<T: Storage> OfVector<T> {
+impl<T: Element> OfVector<T> {
     /// Returns the same reduction with `recipe`, which is equal but known at compile time.
     #[inline(always)]
     pub fn with(&self, recipe: Recipe) -> Self {
@@ -111,6 +113,7 @@ impl<T: Storage> OfVector<T> {
             all_passes: self.all_passes,
             recipe,
             ddof: self.ddof,
+            level: self.level,
         }
     }
 
@@ -119,14 +122,19 @@ impl<T: Storage> OfVector<T> {
     /// # Safety
     /// `x` must be valid at `n` elements.
     #[inline(always)]
-    pub unsafe fn vector(&self, exec: &Exec<'_>, n: usize, x: StridedVector<T>) -> Compute<T> {
-        let (recipe, mut known) = (self.recipe, Compute::<T>::ZERO);
+    pub unsafe fn vector<M: Storage<Compute = T>>(
+        &self,
+        exec: &Exec<'_>,
+        n: usize,
+        x: StridedVector<M>,
+    ) -> T {
+        let (recipe, mut known) = (self.recipe, T::ZERO);
         for (pass, f) in (0..recipe.usual_passes()).zip(&self.folds) {
             let Some(f) = *f else {
                 break;
             };
             let param = match pass {
-                0 => Compute::<T>::ZERO,
+                0 => T::ZERO,
                 _ if !recipe.needs_pass(pass, known) => break,
                 _ => recipe.pass_param(pass, known),
             };
@@ -141,7 +149,7 @@ impl<T: Storage> OfVector<T> {
         match self.all_passes {
             // SAFETY: as the caller's.
             Some(all_passes) if recipe.needs_pass(recipe.usual_passes(), known) => unsafe {
-                all_passes(self, n, x)
+                of_strided(self.level, x, |chunks| all_passes(self, n, chunks))
             },
             _ => known,
         }
@@ -150,13 +158,10 @@ impl<T: Storage> OfVector<T> {
 
 /// [`reduce::divide_each`] of a level.
 type DivideEach<T> = unsafe fn(usize, Divisor<T>, *mut T) -> u32;
+/// [`reduce::add_logarithms`] of a level.
+type AddLogarithms<T> = unsafe fn(usize, *const T, *mut T);
 
-impl<T: Storage> ReductionKernels<T> {
-    /// Returns whether there are kernels for columns.
-    pub fn takes_columns(&self) -> bool {
-        self.many[0].is_some_and(|fold| fold.columns.is_some())
-    }
-
+impl<T: Element> ReductionKernels<T> {
     /// Returns whether [`ReductionKernels::many`] splits these vectors into blocks that stay in L1.
     pub fn splits(&self, m: &Vectors<T>) -> bool {
         is_short(self.level, m, self.recipe.usual_passes() == 1)
@@ -177,7 +182,7 @@ impl<T: Storage> ReductionKernels<T> {
     /// The vectors must be valid, and `out` for one element for each vector.
     // Not inlined: otherwise each crate that instantiates a caller gets its own copy.
     #[inline(never)]
-    pub unsafe fn many(&self, m: Vectors<T>, out: *mut Compute<T>) {
+    pub unsafe fn many(&self, m: Vectors<T>, out: *mut T) {
         if self.splits(&m) {
             // SAFETY: as the caller's.
             return unsafe { self.many_short(m, out) };
@@ -205,7 +210,7 @@ impl<T: Storage> ReductionKernels<T> {
                     }
                 }
                 Some(second) if self.recipe == Recipe::LogSumExp => {
-                    let mut known = [const { MaybeUninit::<Compute<T>>::uninit() }; COLUMNS];
+                    let mut known = [const { MaybeUninit::<T>::uninit() }; COLUMNS];
                     let known = known.as_mut_ptr().cast();
                     m.fold(first, none, known);
                     self.after(0, m, known, known);
@@ -217,7 +222,7 @@ impl<T: Storage> ReductionKernels<T> {
                         *out.add(j) = if RECIPE.needs_pass(1, value) {
                             value
                         } else {
-                            Compute::<T>::ZERO
+                            T::ZERO
                         };
                     }
                     again.fold(second, out, out);
@@ -241,7 +246,7 @@ impl<T: Storage> ReductionKernels<T> {
     /// # Safety
     /// As [`ReductionKernels::many`].
     #[inline(never)]
-    unsafe fn many_short(&self, m: Vectors<T>, out: *mut Compute<T>) {
+    unsafe fn many_short(&self, m: Vectors<T>, out: *mut T) {
         let out = StridedVector::new(out.cast_const(), 1);
         // SAFETY: as the caller's. The blocks are not split again.
         unsafe {
@@ -256,13 +261,7 @@ impl<T: Storage> ReductionKernels<T> {
     ///
     /// # Safety
     /// `known` and `out`, which may be the same, must have an element for each vector.
-    unsafe fn after(
-        &self,
-        pass: u32,
-        m: Vectors<T>,
-        known: *const Compute<T>,
-        out: *mut Compute<T>,
-    ) -> bool {
+    unsafe fn after(&self, pass: u32, m: Vectors<T>, known: *const T, out: *mut T) -> bool {
         let divisors = Divisors::of_many(m.len, self.one.ddof);
         let divisor = self.recipe.divisor(pass, divisors);
         if let (Some(divisor), Some(divide_each)) = (divisor, self.divide_each) {
@@ -310,7 +309,7 @@ impl<T: Storage> ReductionKernels<T> {
     /// As [`ReductionKernels::many`].
     #[cold]
     #[inline(never)]
-    unsafe fn unusual(&self, m: Vectors<T>, out: *mut Compute<T>) {
+    unsafe fn unusual(&self, m: Vectors<T>, out: *mut T) {
         let Some(all_passes) = self.one.all_passes else {
             return;
         };
@@ -319,10 +318,12 @@ impl<T: Storage> ReductionKernels<T> {
             unsafe {
                 let (known, x) = (*out.add(j), m.vector(j));
                 if known.is_negative() {
-                    let element = |i| (*x.at(i)).into_compute();
+                    let element = |i| *x.at(i);
                     *out.add(j) = match self.recipe.result_of_many(known, m.len, element) {
                         Some(result) => result,
-                        None => all_passes(&self.one, m.len, x),
+                        None => {
+                            of_strided(self.level, x, |chunks| all_passes(&self.one, m.len, chunks))
+                        }
                     };
                 }
             }

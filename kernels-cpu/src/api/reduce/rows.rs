@@ -4,8 +4,12 @@ use super::fold::StridedVector;
 use super::output::Output;
 use super::reduction::ReductionKernels;
 use super::vectors::{COLUMNS, VectorLayout, Vectors};
+use core::marker::PhantomData;
+
+use super::kernel::{Elements, Kernel};
+use super::widened::Widened;
 use crate::detect::is_from_memory;
-use crate::dispatch::Compute;
+use crate::dispatch::{Compute, is_element};
 use crate::element::{Element, Storage};
 use crate::exec::{Exec, Shared, share};
 use crate::matrix::Matrix;
@@ -43,6 +47,24 @@ impl RowMatrix<u8> {
 }
 
 impl<T: Storage> RowMatrix<T> {
+    /// Returns the matrix with elements of the type `U`, which is `T` under another name.
+    pub(super) fn cast<U>(self) -> RowMatrix<U> {
+        let Matrix { ptr, rs, cs, .. } = self.x;
+        RowMatrix::new([self.m, self.n], ptr.get().cast(), [rs, cs])
+    }
+
+    /// Returns the matrix with strides in bytes.
+    pub(super) fn bytes(self) -> RowMatrix<u8> {
+        let Matrix { ptr, rs, cs, .. } = self.x;
+        let strides = [rs, cs].map(|stride| stride * size_of::<T>() as isize);
+        RowMatrix::new([self.m, self.n], ptr.get().cast(), strides)
+    }
+
+    /// Returns `count` rows from row i on.
+    pub(super) fn part(self, i: usize, count: usize) -> Self {
+        RowMatrix::new([count, self.n], self.row(i), [self.x.rs, self.x.cs])
+    }
+
     /// Returns the address of row i.
     pub(super) fn row(self, i: usize) -> *const T {
         self.x.at(i, 0)
@@ -95,21 +117,43 @@ impl<T: Storage> RowMatrix<T> {
 ///
 /// # Safety
 /// The rows and `out` must be valid.
-pub unsafe fn reduce<T: Storage, O: Output<T>>(
+#[inline(always)]
+pub unsafe fn reduce<M: Storage, O: Output<Compute<M>>>(
+    exec: &Exec<'_>,
+    reduction: &ReductionKernels<Compute<M>>,
+    rows: RowMatrix<M>,
+    out: StridedVector<O>,
+) {
+    // SAFETY: as the caller's. Elements that are not widened are of the type of arithmetic.
+    unsafe {
+        if const { is_element::<M>() } {
+            return reduce_elements(exec, reduction, rows.cast(), out);
+        }
+        let widened = Widened::<M> {
+            kernel: &Elements::<Compute<M>, O::Unrounded>(reduction, PhantomData),
+            rounds: size_of::<O>() == size_of::<M>(),
+        };
+        widened.rows(exec, rows.bytes(), out.bytes());
+    }
+}
+
+/// [`reduce`] of elements in the type of arithmetic.
+///
+/// # Safety
+/// As [`reduce`].
+unsafe fn reduce_elements<T: Element, O: Output<T>>(
     exec: &Exec<'_>,
     reduction: &ReductionKernels<T>,
     rows: RowMatrix<T>,
     out: StridedVector<O>,
 ) {
-    let has_kernel = |layout: &VectorLayout| {
-        matches!(layout, VectorLayout::Rows { .. })
-            || (reduction.takes_columns() && rows.n <= O::LONGEST)
-    };
+    let has_kernel =
+        |layout: &VectorLayout| matches!(layout, VectorLayout::Rows { .. }) || rows.n <= O::LONGEST;
     if let Some(layout) = rows.layout().filter(has_kernel) {
         let (grain, bytes) = match layout {
             VectorLayout::Columns { .. } => (
                 COLUMNS / 4,
-                work_bytes::<Compute<T>>(rows.n, rows.m, reduction.recipe.accumulators()),
+                work_bytes::<T>(rows.n, rows.m, reduction.recipe.accumulators()),
             ),
             VectorLayout::Rows { .. } => (16, 0),
         };
@@ -172,7 +216,7 @@ pub(super) fn cached<T>(len: usize, are_columns: bool) -> usize {
 /// each.
 // Not inlined: otherwise each crate that instantiates a caller gets its own copy.
 #[inline(never)]
-unsafe fn reduce_many<T: Storage, O: Output<T>>(
+unsafe fn reduce_many<T: Element, O: Output<T>>(
     reduction: &ReductionKernels<T>,
     many: Vectors<T>,
     out: StridedVector<O>,
@@ -187,7 +231,7 @@ unsafe fn reduce_many<T: Storage, O: Output<T>>(
     const LONG_RUN_LEN: usize = 32;
     let are_columns = matches!(many.layout, VectorLayout::Columns { .. });
     let cached = cached::<T>(many.len, are_columns);
-    let long_runs = LONG_RUN_LEN + 1..=Compute::<T>::LANES;
+    let long_runs = LONG_RUN_LEN + 1..=T::LANES;
     let block = match (reduction.recipe.usual_passes(), are_columns) {
         (1, _) => usize::MAX,
         // Long columns: reading memory twice is faster than reading it in short runs.
@@ -225,14 +269,14 @@ const SCATTERED: usize = 256;
 /// # Safety
 /// As [`reduce_many`]; block <= [`SCATTERED`].
 #[inline(never)]
-unsafe fn scatter<T: Storage, O: Output<T>>(
+unsafe fn scatter<T: Element, O: Output<T>>(
     reduction: &ReductionKernels<T>,
     many: Vectors<T>,
     out: StridedVector<O>,
     from: usize,
     block: usize,
 ) {
-    let mut results = [Compute::<T>::ZERO; SCATTERED];
+    let mut results = [T::ZERO; SCATTERED];
     let mut j = 0;
     while j < many.count {
         let part = many.part(j, block.min(many.count - j));

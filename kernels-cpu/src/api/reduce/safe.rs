@@ -4,14 +4,14 @@
 use super::*;
 
 macro_rules! reductions {
-    ({} $([$(#[$doc:meta])*] $name:ident $rows:ident [$($ddof:ident)?] $Bound:ident $out:ident $empty:ident)*) => {$(
+    ({} $([$(#[$doc:meta])*] $name:ident $rows:ident [$($ddof:ident)?] $out:ident $empty:ident)*) => {$(
         $(#[$doc])*
         ///
         /// # Errors
         #[doc = errors!($empty)]
         $(#[doc = concat!("[`Error::InvalidValue`] unless 0 <= ", stringify!($ddof), " < n.")])?
         #[doc = example!($name)]
-        pub fn $name<'x, T: $Bound>(exec: &Exec<'_>, x: impl Into<VecRef<'x, T>> $(, $ddof: i64)?) -> Result<result!($out T)> {
+        pub fn $name<'x, T: Storage>(exec: &Exec<'_>, x: impl Into<VecRef<'x, T>> $(, $ddof: i64)?) -> Result<result!($out T)> {
             let x = x.into();
             let mut out = Default::default();
             // SAFETY: the view has as many elements as it says.
@@ -27,7 +27,7 @@ macro_rules! reductions {
         /// `out` have one address; and the errors of the vector form, where a matrix without rows is not an empty
         /// reduction: the call succeeds and writes nothing.
         #[doc = example!($rows)]
-        pub fn $rows<'o, T: $Bound>(
+        pub fn $rows<'o, T: Storage>(
             exec: &Exec<'_>, x: MatRef<'_, T>, $($ddof: i64,)? out: impl Into<VecMut<'o, output!($out T)>>,
         ) -> Result<()> {
             let mut out = out.into();
@@ -155,7 +155,7 @@ assert_eq!(argmax(&Exec::new(), empty), Err(Error::EmptyReduction { arg: "n" }))
     };
 }
 
-for_each_reduction!(reductions! {} [doc name rows ddof types result empty]);
+for_each_reduction!(reductions! {} [doc name rows ddof result empty]);
 
 /// The dot product of x and y, in the canonical order: fma(x\[i\], y\[i\], lane).
 ///
@@ -173,7 +173,7 @@ for_each_reduction!(reductions! {} [doc name rows ddof types result empty]);
 /// assert_eq!(dot(&Exec::new(), &[1.0_f32, 2.0, 3.0], &[4.0, 5.0, 6.0])?, 32.0);
 /// # Ok::<(), diptych::Error>(())
 /// ```
-pub fn dot<'x, 'y, T: Element>(
+pub fn dot<'x, 'y, T: Storage>(
     exec: &Exec<'_>,
     x: impl Into<VecRef<'x, T>>,
     y: impl Into<VecRef<'y, T>>,
@@ -182,7 +182,7 @@ pub fn dot<'x, 'y, T: Element>(
     if x.elements() != y.elements() {
         return Err(Error::ShapeMismatch { arg: "y" });
     }
-    let mut out = T::ZERO;
+    let mut out = T::default();
     let n = x.elements() as i64;
     // SAFETY: the views have n elements.
     unsafe {

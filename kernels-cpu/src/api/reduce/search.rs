@@ -3,11 +3,14 @@
 use core::mem::MaybeUninit;
 
 use super::fold::StridedVector;
+use super::gathered::of_strided;
+use super::kernel::Kernel;
 use super::rows::{RowMatrix, cached};
 use super::short::{in_columns, is_short};
 use super::vectors::{COLUMNS, VectorLayout, Vectors};
-use crate::dispatch::{FoldRows, Kernels, Rows as KernelOfRows};
-use crate::element::Element;
+use super::widened::Widened;
+use crate::dispatch::{Compute, FoldOfMany, FoldRows, Kernels, is_element};
+use crate::element::{Element, Storage};
 use crate::exec::Exec;
 use crate::level::Level;
 use crate::ops::reduce::{Max, Min, WorkArea};
@@ -29,14 +32,46 @@ pub struct Search<T: Element> {
     pub first: unsafe fn(usize, usize, *const T, isize, *const T, *mut i64, isize),
 }
 
+/// Makes a function for each search, which returns the index of the extreme of a vector of `n` > 0 elements.
+macro_rules! of_vectors {
+    ($($name:ident)*) => {$(
+        /// # Safety
+        /// The vector must be valid and have `n` elements; the machine must have the level.
+        #[inline(always)]
+        pub unsafe fn $name<M: Storage>(level: Level, n: usize, x: StridedVector<M>) -> i64 {
+            // SAFETY: as the caller's. Elements that are not widened are of the type of arithmetic.
+            unsafe {
+                if const { is_element::<M>() } {
+                    let search = Kernels::<Compute<M>>::new(level).$name();
+                    search(n, x.at(0).cast(), x.inc) as i64
+                } else {
+                    Search::<Compute<M>>::$name(level).of_widened(n, x)
+                }
+            }
+        }
+    )*};
+}
+of_vectors! { argmin argmax }
+
 impl<T: Element> Search<T> {
+    /// Returns the index of the extreme of a vector whose elements are widened.
+    ///
+    /// # Safety
+    /// As [`argmin`].
+    pub unsafe fn of_widened<M: Storage<Compute = T>>(&self, n: usize, x: StridedVector<M>) -> i64 {
+        // SAFETY: as the caller's.
+        of_strided(self.level, x, |chunks| unsafe {
+            self.gathered(1, n, chunks)[0]
+        })
+    }
+
     pub fn argmin(level: Level) -> Self {
         let k = Kernels::<T>::new(level);
         Self {
             vector: k.argmin(),
             better: |a, b| a < b,
             columns: k.argmin_columns(),
-            extremes: <Min as KernelOfRows<T>>::rows(level),
+            extremes: <Min as FoldOfMany<T>>::rows(level),
             level,
             first: k.first_in_rows(),
         }
@@ -48,7 +83,7 @@ impl<T: Element> Search<T> {
             vector: k.argmax(),
             better: |a, b| a > b,
             columns: k.argmax_columns(),
-            extremes: <Max as KernelOfRows<T>>::rows(level),
+            extremes: <Max as FoldOfMany<T>>::rows(level),
             level,
             first: k.first_in_rows(),
         }
@@ -59,7 +94,31 @@ impl<T: Element> Search<T> {
 ///
 /// # Safety
 /// The rows, which must have at least one element, and `out` must be valid.
-pub unsafe fn search<T: Element>(
+#[inline(always)]
+pub unsafe fn search<M: Storage>(
+    exec: &Exec<'_>,
+    search: Search<Compute<M>>,
+    rows: RowMatrix<M>,
+    out: StridedVector<i64>,
+) {
+    // SAFETY: as the caller's. Elements that are not widened are of the type of arithmetic.
+    unsafe {
+        if const { is_element::<M>() } {
+            return search_elements(exec, search, rows.cast(), out);
+        }
+        let widened = Widened::<M> {
+            kernel: &search,
+            rounds: false,
+        };
+        widened.rows(exec, rows.bytes(), out.bytes());
+    }
+}
+
+/// [`search`] of elements in the type of arithmetic.
+///
+/// # Safety
+/// As [`search`].
+unsafe fn search_elements<T: Element>(
     exec: &Exec<'_>,
     search: Search<T>,
     rows: RowMatrix<T>,

@@ -6,8 +6,8 @@ use core::mem::MaybeUninit;
 use super::fold::StridedVector;
 use super::vectors::{COLUMNS, VectorLayout, Vectors};
 use crate::detect::exceeds_llc;
-use crate::dispatch::{Compute, stream, transpose};
-use crate::element::Storage;
+use crate::dispatch::Kernels;
+use crate::element::Element;
 use crate::level::Level;
 
 /// Most elements of a row for which copying is faster than a kernel of rows.
@@ -37,9 +37,8 @@ struct Results([MaybeUninit<u8>; STREAMED]);
 
 /// Returns whether [`in_columns`] accepts these vectors.
 #[inline(always)]
-pub fn is_short<T: Storage>(level: Level, m: &Vectors<T>, has_one_pass: bool) -> bool {
-    let has_columns = const { T::TYPE as u8 == Compute::<T>::TYPE as u8 };
-    let is_candidate = has_columns && m.len <= LONGEST && m.len > 0 && m.count >= FEWEST;
+pub fn is_short<T: Element>(level: Level, m: &Vectors<T>, has_one_pass: bool) -> bool {
+    let is_candidate = m.len <= LONGEST && m.len > 0 && m.count >= FEWEST;
     if !is_candidate || matches!(m.layout, VectorLayout::Columns { .. }) {
         return false;
     }
@@ -58,15 +57,14 @@ pub fn is_short<T: Storage>(level: Level, m: &Vectors<T>, has_one_pass: bool) ->
 /// # Safety
 /// The machine must have the level; the vectors must be valid and [short](is_short), and `out` for a result of each.
 #[inline(always)]
-pub unsafe fn in_columns<T: Storage, R: Copy>(
+pub unsafe fn in_columns<T: Element, R: Copy>(
     level: Level,
     m: Vectors<T>,
     out: StridedVector<R>,
     mut each: impl FnMut(Vectors<T>, StridedVector<R>),
 ) {
-    let (Some(transpose), Some(stream)) = (transpose::<T>(level), stream::<T>(level)) else {
-        return each(m, out);
-    };
+    let kernels = Kernels::<T>::new(level);
+    let (transpose, stream) = (kernels.transpose(), kernels.stream());
     let mut buffer = BlockBuffer([MaybeUninit::uninit(); BLOCK]);
     let p = buffer.0.as_mut_ptr().cast::<T>();
     let mut results = Results([MaybeUninit::uninit(); STREAMED]);

@@ -1,8 +1,7 @@
 //! Many vectors that are reduced together: the columns or the rows of a matrix.
 
 use super::fold::{FoldManyKernels, StridedVector};
-use crate::dispatch::Compute;
-use crate::element::Storage;
+use crate::element::Element;
 use crate::ops::reduce::WorkArea;
 
 /// How many vectors are reduced at once when a value of each is kept on the stack.
@@ -35,7 +34,7 @@ pub enum VectorLayout {
     Rows { inc: isize },
 }
 
-impl<T: Storage> Vectors<T> {
+impl<T: Element> Vectors<T> {
     /// Returns `count` vectors, starting with vector j.
     pub fn part(self, j: usize, count: usize) -> Self {
         let step = match self.layout {
@@ -58,13 +57,8 @@ impl<T: Storage> Vectors<T> {
     ///
     /// # Safety
     /// The vectors must be valid; `params` must be null or have an element for each vector, and `out` have one for
-    /// each. There must be a kernel for the layout.
-    pub(super) unsafe fn fold(
-        self,
-        f: FoldManyKernels<T>,
-        params: *const Compute<T>,
-        out: *mut Compute<T>,
-    ) {
+    /// each.
+    pub(super) unsafe fn fold(self, f: FoldManyKernels<T>, params: *const T, out: *mut T) {
         let Self {
             count,
             len,
@@ -74,12 +68,11 @@ impl<T: Storage> Vectors<T> {
         } = self;
         // SAFETY: as the caller's.
         unsafe {
-            match (layout, f.columns) {
-                (VectorLayout::Columns { inc }, Some(columns)) => {
-                    columns(len, count, x, inc, x, inc, params, out, work);
+            match layout {
+                VectorLayout::Columns { inc } => {
+                    (f.columns)(len, count, x, inc, x, inc, params, out, work);
                 }
-                (VectorLayout::Columns { .. }, None) => {}
-                (VectorLayout::Rows { inc }, _) => {
+                VectorLayout::Rows { inc } => {
                     (f.rows)(count, len, x, inc, x, 1, params, out, work.from_memory)
                 }
             }

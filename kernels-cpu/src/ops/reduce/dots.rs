@@ -47,7 +47,7 @@ pub unsafe fn dot_rows<S: Simd>(
     // SAFETY: the other rows.
     unsafe {
         let x = x.wrapping_offset(done as isize * inc);
-        rows::<S, Dot, _>(
+        rows::<S, Dot>(
             s,
             count - done,
             n,

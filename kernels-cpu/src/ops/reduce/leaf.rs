@@ -6,9 +6,9 @@ use core::marker::PhantomData;
 use super::Fold;
 use super::fold::{Accumulators, select, start};
 use super::halving::halve_registers;
-use crate::element::{Element, Storage};
+use crate::element::Element;
 use crate::ops::{load, prefetch_pages};
-use crate::simd::{Access, Outlined, Simd};
+use crate::simd::{Outlined, Simd};
 
 /// A chunk whose lanes have been halved down to one register for each accumulator.
 #[derive(Clone, Copy)]
@@ -67,10 +67,7 @@ impl<S: Simd, F: Fold<S>> Lanes<S, F> {
     /// # Safety
     /// `x`, and `y` if the fold reads it, must be valid for `LANES` elements.
     #[inline(always)]
-    unsafe fn step<M: Storage>(&mut self, s: S, x: *const M, y: *const M, param: S::V)
-    where
-        S: Access<M>,
-    {
+    unsafe fn step(&mut self, s: S, x: *const S::T, y: *const S::T, param: S::V) {
         for r in 0..S::R {
             let at = r * S::N;
             // SAFETY: the caller vouches for `LANES` elements.
@@ -93,16 +90,7 @@ impl<S: Simd, F: Fold<S>> Lanes<S, F> {
     /// # Safety
     /// `x`, and `y` if the fold reads it, must be valid for `rest` elements.
     #[inline(always)]
-    unsafe fn last_step<M: Storage>(
-        &mut self,
-        s: S,
-        rest: usize,
-        x: *const M,
-        y: *const M,
-        param: S::V,
-    ) where
-        S: Access<M>,
-    {
+    unsafe fn last_step(&mut self, s: S, rest: usize, x: *const S::T, y: *const S::T, param: S::V) {
         for r in 0..S::R {
             let at = r * S::N;
             let (x, y) = (x.wrapping_add(at), y.wrapping_add(at));
@@ -128,17 +116,14 @@ impl<S: Simd, F: Fold<S>> Lanes<S, F> {
     /// # Safety
     /// `x`, and `y` if the fold reads it, must be valid for `n` elements.
     #[inline(always)]
-    unsafe fn steps<M: Storage>(
+    unsafe fn steps(
         &mut self,
         s: S,
         n: usize,
-        x: *const M,
-        y: *const M,
+        x: *const S::T,
+        y: *const S::T,
         param: S::V,
-    ) -> usize
-    where
-        S: Access<M>,
-    {
+    ) -> usize {
         let lane_count = <S::T as Element>::LANES;
         if F::Acc::COUNT > 1 {
             for r in (0..S::R).step_by(SWEEP) {
@@ -161,10 +146,7 @@ impl<S: Simd, F: Fold<S>> Lanes<S, F> {
     /// # Safety
     /// As [`Lanes::steps`].
     #[inline(always)]
-    unsafe fn sweep<M: Storage>(&mut self, s: S, first: usize, n: usize, x: *const M, param: S::V)
-    where
-        S: Access<M>,
-    {
+    unsafe fn sweep(&mut self, s: S, first: usize, n: usize, x: *const S::T, param: S::V) {
         const {
             assert!(F::Acc::COUNT == 1 || !F::PAIR && !F::CHECKS_NAN && S::R.is_multiple_of(SWEEP));
         }
@@ -192,17 +174,15 @@ impl<S: Simd, F: Fold<S>> Lanes<S, F> {
     /// # Safety
     /// `x`, and `y` if the fold reads it, must be valid for `len` elements.
     #[inline(always)]
-    unsafe fn step_register<M: Storage>(
+    unsafe fn step_register(
         &mut self,
         s: S,
         r: usize,
         len: usize,
-        x: *const M,
-        y: *const M,
+        x: *const S::T,
+        y: *const S::T,
         param: S::V,
-    ) where
-        S: Access<M>,
-    {
+    ) {
         // SAFETY: the caller vouches for the elements.
         let (v, second) = unsafe {
             let second = if F::PAIR { load(s, y, len) } else { param };
@@ -241,11 +221,11 @@ impl<S: Simd, F: Fold<S>> Lanes<S, F> {
 /// # Safety
 /// `x`, and `y` if the fold reads it, must be valid for `n` elements.
 #[inline(always)]
-pub unsafe fn leaf<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
+pub unsafe fn leaf<S: Simd, F: Fold<S>>(
     s: S,
     n: usize,
-    x: *const M,
-    y: *const M,
+    x: *const S::T,
+    y: *const S::T,
     param: S::V,
 ) -> Leaf<F::Acc, S::V> {
     let mut lanes = Lanes::<S, F>::new(s);
@@ -264,11 +244,11 @@ pub unsafe fn leaf<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
 /// # Safety
 /// As [`leaf`], for both.
 #[inline(always)]
-pub unsafe fn two_leaves<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
+pub unsafe fn two_leaves<S: Simd, F: Fold<S>>(
     s: S,
     n: usize,
-    x: [*const M; 2],
-    y: *const M,
+    x: [*const S::T; 2],
+    y: *const S::T,
     params: [S::T; 2],
 ) -> [Leaf<F::Acc, S::V>; 2] {
     let fold = PhantomData::<F>;
@@ -283,15 +263,15 @@ pub unsafe fn two_leaves<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
 
 /// The arguments of [`two_leaves`]. Its code is long, and its chunks are long enough to afford a call, so all kernels
 /// of a fold share it.
-struct TwoLeaves<T, F, M> {
+struct TwoLeaves<T, F> {
     n: usize,
-    x: [*const M; 2],
-    y: *const M,
+    x: [*const T; 2],
+    y: *const T,
     params: [T; 2],
     fold: PhantomData<F>,
 }
 
-impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for TwoLeaves<S::T, F, M> {
+impl<S: Simd, F: Fold<S>> Outlined<S> for TwoLeaves<S::T, F> {
     type Output = [Leaf<F::Acc, S::V>; 2];
 
     /// # Safety
@@ -302,7 +282,7 @@ impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for TwoLeaves<S::T
             n, x, y, params, ..
         } = self;
         let params = [s.splat(params[0]), s.splat(params[1])];
-        fold_two::<S, F, M>(s, n, x, y, params)
+        fold_two::<S, F>(s, n, x, y, params)
     }
 }
 
@@ -311,11 +291,11 @@ impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for TwoLeaves<S::T
 /// # Safety
 /// As [`two_leaves`].
 #[inline(always)]
-unsafe fn fold_two<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
+unsafe fn fold_two<S: Simd, F: Fold<S>>(
     s: S,
     n: usize,
-    x: [*const M; 2],
-    y: *const M,
+    x: [*const S::T; 2],
+    y: *const S::T,
     params: [S::V; 2],
 ) -> [Leaf<F::Acc, S::V>; 2] {
     /// Steps that the chunks take in turn where registers do not hold the lanes of both: enough that saving and
@@ -329,7 +309,7 @@ unsafe fn fold_two<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
         black_box(STEPS_PER_TURN)
     } * lane_count;
     for chunk in x {
-        prefetch_pages(s, chunk, n * size_of::<M>());
+        prefetch_pages(s, chunk, n * size_of::<S::T>());
     }
     let (mut a, mut b) = (Lanes::<S, F>::new(s), Lanes::<S, F>::new(s));
     let mut i = 0;

@@ -86,8 +86,7 @@ pub unsafe fn lsq_block<S: Simd>(
             for (q, r) in residuals.iter_mut().enumerate().take(group) {
                 let row = a.wrapping_offset((done + q) as isize * a_rs);
                 let from_memory = n * size_of::<S::T>() > SHORT;
-                let dot =
-                    fold_vector::<S, Dot, _>(s, n, row, a_cs, x, incx, S::T::ZERO, from_memory);
+                let dot = fold_vector::<S, Dot>(s, n, row, a_cs, x, incx, S::T::ZERO, from_memory);
                 *r = dot.0 + S::T::ZERO - *y.add(done + q);
             }
             let block = a.wrapping_offset(done as isize * a_rs + from as isize * a_cs);
@@ -153,7 +152,7 @@ unsafe fn dots<S: Simd>(s: S, m: LsqRows<S::T>, i: usize) -> [S::V; GROUP] {
             return sweep::<S, true, false>(s, m, i, i, all);
         }
         for (q, dot) in all.iter_mut().enumerate() {
-            *dot = leaf::<S, Dot, _>(s, m.n, m.row(i + q), m.x, zero).acc[0];
+            *dot = leaf::<S, Dot>(s, m.n, m.row(i + q), m.x, zero).acc[0];
         }
     }
     all
@@ -177,7 +176,7 @@ unsafe fn long_rows<S: Simd>(s: S, m: LsqRows<S::T>, rows: usize) {
         let pairs = if in_pairs { HALF } else { 0 };
         for i in 0..pairs {
             let pair = [m.row(i), m.row(i + HALF)];
-            let [low, high] = two_leaves::<S, Dot, _>(s, m.n, pair, m.x, [S::T::ZERO; 2]);
+            let [low, high] = two_leaves::<S, Dot>(s, m.n, pair, m.x, [S::T::ZERO; 2]);
             (dots[i], dots[i + HALF]) = (low.acc[0], high.acc[0]);
         }
         for i in (0..rows).step_by(GROUP) {
@@ -188,7 +187,7 @@ unsafe fn long_rows<S: Simd>(s: S, m: LsqRows<S::T>, rows: usize) {
                     dots[(i + q) % LSQ_ROWS]
                 } else {
                     prefetch_row(s, m.row(i + q), m.n);
-                    leaf::<S, Dot, _>(s, m.n, m.row(i + q), m.x, zero).acc[0]
+                    leaf::<S, Dot>(s, m.n, m.row(i + q), m.x, zero).acc[0]
                 };
             }
             sweep::<S, false, true>(s, m, i, i, residuals(s, m, i, group));

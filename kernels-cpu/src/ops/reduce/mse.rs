@@ -67,8 +67,7 @@ impl<S: Simd> Outlined<S> for MseChunks<S::T> {
             let leaf = unsafe {
                 let grad = self.grad.add(from);
                 if S::HAS_NON_TEMPORAL_STORES && stream {
-                    let leaf =
-                        leaf::<S, DifferenceSq, _>(s, count, pred, target, s.splat(S::T::ZERO));
+                    let leaf = leaf::<S, DifferenceSq>(s, count, pred, target, s.splat(S::T::ZERO));
                     stream_gradient(s, count, pred, target, grad);
                     halve_lanes::<S, Sum>(s, leaf.acc[0], count)
                 } else {

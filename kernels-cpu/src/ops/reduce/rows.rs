@@ -12,9 +12,9 @@ use super::source::Source;
 use super::walk::fold_vector;
 use super::{Fold, chunk_len, streams};
 use crate::detect::is_from_memory;
-use crate::element::{Element, Storage};
+use crate::element::Element;
 use crate::ops::prefetch_pages;
-use crate::simd::{Access, Outlined, Simd};
+use crate::simd::{Outlined, Simd};
 use short::short;
 
 /// Most bytes of a short row.
@@ -37,22 +37,22 @@ const LINE: usize = 64;
 
 /// Rows of `n` contiguous elements each.
 #[derive(Clone, Copy)]
-struct Rows<T, M> {
+struct Rows<T> {
     n: usize,
-    x: *const M,
+    x: *const T,
     /// Elements from a row to the next.
     inc: isize,
     /// The second vector of a fold of two, the same for all rows.
-    y: Source<M>,
+    y: Source<T>,
     /// The parameter of each row, or null.
     param: *const T,
     /// Whether the rows are expected in memory rather than in a cache.
     from_memory: bool,
 }
 
-impl<T: Element, M: Storage> Rows<T, M> {
+impl<T: Element> Rows<T> {
     #[inline(always)]
-    fn row(self, i: usize) -> *const M {
+    fn row(self, i: usize) -> *const T {
         self.x.wrapping_offset(i as isize * self.inc)
     }
 
@@ -112,13 +112,13 @@ impl<S: Simd> Outlined<S> for PrefetchRows {
 /// `x` must be valid at `rows` by `n` elements, `y` at `n` of stride `incy` and `param` for `rows`
 /// as far as the fold reads them, `out` for `rows` elements.
 #[inline(always)]
-pub unsafe fn rows<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
+pub unsafe fn rows<S: Simd, F: Fold<S>>(
     s: S,
     rows: usize,
     n: usize,
-    x: *const M,
+    x: *const S::T,
     inc: isize,
-    y: *const M,
+    y: *const S::T,
     incy: isize,
     param: *const S::T,
     out: *mut S::T,
@@ -131,12 +131,12 @@ pub unsafe fn rows<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
         inc,
         y,
         param,
-        from_memory: is_from_memory::<M>(rows.saturating_mul(n)),
+        from_memory: is_from_memory::<S::T>(rows.saturating_mul(n)),
     };
     let by_groups = n <= chunk_len::<S::T>() && (!F::PAIR || incy == 1);
     let mut fix_zeros_after = S::FIX_ZEROS_AFTER && <F::NonzeroResult as Fold<S>>::CHECKS_ZERO;
-    let ahead = if prefetch && S::HAS_SHAPE_LOOPS && n * size_of::<M>() <= SHORT {
-        let rows = PREFETCH_DISTANCE.checked_div(n * size_of::<M>());
+    let ahead = if prefetch && S::HAS_SHAPE_LOOPS && n * size_of::<S::T>() <= SHORT {
+        let rows = PREFETCH_DISTANCE.checked_div(n * size_of::<S::T>());
         rows.map_or(0, |rows| rows + 1)
     } else {
         0
@@ -147,9 +147,9 @@ pub unsafe fn rows<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
         if ahead > 0 {
             let part = PrefetchRows {
                 x: m.row(i + ahead).cast(),
-                inc: inc * size_of::<M>() as isize,
+                inc: inc * size_of::<S::T>() as isize,
                 count,
-                bytes: n * size_of::<M>(),
+                bytes: n * size_of::<S::T>(),
             };
             // SAFETY: prefetches have no requirements.
             unsafe { s.outlined(part) };
@@ -157,28 +157,20 @@ pub unsafe fn rows<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
         // SAFETY: rows i..i + count are the caller's.
         unsafe {
             let quick = by_groups && fix_zeros_after;
-            fix_zeros_after = quick && group::<S, F::NonzeroResult, M>(s, m, i, count, out.add(i));
-            let done = fix_zeros_after
-                || by_groups && group::<S, F::NanFree, M>(s, m, i, count, out.add(i));
+            fix_zeros_after = quick && group::<S, F::NonzeroResult>(s, m, i, count, out.add(i));
+            let done =
+                fix_zeros_after || by_groups && group::<S, F::NanFree>(s, m, i, count, out.add(i));
             if !done {
                 for row in i..i + count {
                     if by_groups && <F::NonzeroResult as Fold<S>>::CHECKS_NAN {
-                        let v = s.splat(whole::<S, F, M>(s, n, m.row(row)));
+                        let v = s.splat(whole::<S, F>(s, n, m.row(row)));
                         let v = F::result(s, F::Acc::splat(v), n);
                         out.add(row).write(s.first(v));
                         continue;
                     }
                     let param = m.param::<S, F>(row);
-                    let v = fold_vector::<S, F, M>(
-                        s,
-                        n,
-                        m.row(row),
-                        1,
-                        y.p,
-                        incy,
-                        param,
-                        m.from_memory,
-                    );
+                    let v =
+                        fold_vector::<S, F>(s, n, m.row(row), 1, y.p, incy, param, m.from_memory);
                     let mut acc = F::Acc::splat(s.splat(v.0));
                     if let Some(second) = acc.as_mut().get_mut(1) {
                         *second = s.splat(v.1);
@@ -198,9 +190,9 @@ pub unsafe fn rows<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
 /// # Safety
 /// The rows must lie in the matrix, and `out` have room for `count` results.
 #[inline(always)]
-unsafe fn group<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
+unsafe fn group<S: Simd, F: Fold<S>>(
     s: S,
-    m: Rows<S::T, M>,
+    m: Rows<S::T>,
     i: usize,
     count: usize,
     out: *mut S::T,
@@ -209,11 +201,11 @@ unsafe fn group<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     unsafe {
         let whole = count == S::N && !F::IS_LONG && S::HAS_SHAPE_LOOPS;
         match if whole { m.n.div_ceil(S::N) } else { 0 } {
-            1 => short::<S, F, M, 1>(s, m, i, out),
-            2 => short::<S, F, M, 2>(s, m, i, out),
-            3 => short::<S, F, M, 3>(s, m, i, out),
-            4 => short::<S, F, M, 4>(s, m, i, out),
-            _ => any_length::<S, F, M>(s, m, i, count, out),
+            1 => short::<S, F, 1>(s, m, i, out),
+            2 => short::<S, F, 2>(s, m, i, out),
+            3 => short::<S, F, 3>(s, m, i, out),
+            4 => short::<S, F, 4>(s, m, i, out),
+            _ => any_length::<S, F>(s, m, i, count, out),
         }
     }
 }
@@ -223,9 +215,9 @@ unsafe fn group<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
 /// # Safety
 /// As [`group`].
 #[inline(always)]
-unsafe fn any_length<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
+unsafe fn any_length<S: Simd, F: Fold<S>>(
     s: S,
-    m: Rows<S::T, M>,
+    m: Rows<S::T>,
     i: usize,
     count: usize,
     out: *mut S::T,
@@ -233,7 +225,7 @@ unsafe fn any_length<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     let mut leaves = [start::<S, F>(s); MAX_LANES];
     let mut nan_acc = s.splat(S::T::ZERO);
     let may_pair = const { streams::folds_two_chunks::<S, F>() };
-    let in_pairs = m.from_memory && count == S::N && may_pair && m.n * size_of::<M>() > SHORT;
+    let in_pairs = m.from_memory && count == S::N && may_pair && m.n * size_of::<S::T>() > SHORT;
     let pairs = if in_pairs { count / 2 } else { 0 };
     for low in 0..pairs {
         let high = low + pairs;
@@ -241,7 +233,7 @@ unsafe fn any_length<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
         let [a, b] = unsafe {
             let params = [m.param::<S, F>(i + low), m.param::<S, F>(i + high)];
             let rows = [m.row(i + low), m.row(i + high)];
-            two_leaves::<S, F, M>(s, m.n, rows, m.y.p, params)
+            two_leaves::<S, F>(s, m.n, rows, m.y.p, params)
         };
         leaves[s.unzip_slot(low) % MAX_LANES] = a.acc;
         leaves[s.unzip_slot(high) % MAX_LANES] = b.acc;
@@ -261,7 +253,7 @@ unsafe fn any_length<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
         // SAFETY: the row is the caller's.
         let leaf = unsafe {
             let param = s.splat(m.param::<S, F>(i + r));
-            leaf::<S, F, M>(s, m.n, row, m.y.p, param)
+            leaf::<S, F>(s, m.n, row, m.y.p, param)
         };
         row = row.wrapping_offset(inc);
         leaves[s.unzip_slot(r) % MAX_LANES] = leaf.acc;

@@ -2,7 +2,7 @@
 
 use core::mem::MaybeUninit;
 
-use crate::element::Storage;
+use crate::element::Element;
 use crate::ops::prefetch_pages;
 use crate::simd::Simd;
 
@@ -23,7 +23,7 @@ pub fn buffer() -> Buffer {
     [const { MaybeUninit::uninit() }; CHUNK_BYTES / 8]
 }
 
-impl<T: Storage> Source<T> {
+impl<T: Element> Source<T> {
     #[inline(always)]
     pub fn skip(self, i: usize) -> Self {
         Self {

@@ -9,8 +9,8 @@ use super::tree::MAX_ACCS;
 use super::{Fold, chunk_len};
 use crate::array::from_fn;
 use crate::detect::usable_llc;
-use crate::element::{Element, Storage};
-use crate::simd::{Access, Simd};
+use crate::element::Element;
+use crate::simd::Simd;
 
 /// Chunks of a stream.
 const HALF: usize = 64;
@@ -27,8 +27,8 @@ pub const fn folds_two_chunks<S: Simd, F: Fold<S>>() -> bool {
 /// Whether [`two_streams`] pays for a vector of `n` elements at stride `inc`: from three eighths of the LLC on. A fold of
 /// two vectors has two streams already.
 #[inline(always)]
-pub fn pays<S: Simd, F: Fold<S>, M: Storage>(n: usize, inc: isize) -> bool {
-    let is_long = || n >= usable_llc() / 8 * 3 / size_of::<M>();
+pub fn pays<S: Simd, F: Fold<S>>(n: usize, inc: isize) -> bool {
+    let is_long = || n >= usable_llc() / 8 * 3 / size_of::<S::T>();
     folds_two_chunks::<S, F>() && !F::PAIR && inc == 1 && is_long()
 }
 
@@ -37,9 +37,9 @@ pub fn pays<S: Simd, F: Fold<S>, M: Storage>(n: usize, inc: isize) -> bool {
 /// # Safety
 /// `x` must be valid for the elements of these chunks.
 #[inline(always)]
-pub unsafe fn two_streams<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
+pub unsafe fn two_streams<S: Simd, F: Fold<S>>(
     s: S,
-    x: *const M,
+    x: *const S::T,
     param: S::T,
 ) -> [[S::T; CHUNKS]; MAX_ACCS] {
     let len = chunk_len::<S::T>();
@@ -47,7 +47,7 @@ pub unsafe fn two_streams<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     for c in 0..HALF {
         let (low, high) = (x.wrapping_add(c * len), x.wrapping_add((HALF + c) * len));
         // SAFETY: both chunks lie in the caller's.
-        let pair = unsafe { two_chunks::<S, F, M>(s, [low, high], param) };
+        let pair = unsafe { two_chunks::<S, F>(s, [low, high], param) };
         for (half, acc) in pair.iter().enumerate() {
             for (results, &v) in results.iter_mut().zip(acc.as_ref()) {
                 results[half * HALF + c] = s.first(v);
@@ -62,14 +62,10 @@ pub unsafe fn two_streams<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
 /// # Safety
 /// Both pointers must be valid for a whole chunk.
 #[inline(always)]
-unsafe fn two_chunks<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
-    s: S,
-    x: [*const M; 2],
-    param: S::T,
-) -> [F::Acc; 2] {
+unsafe fn two_chunks<S: Simd, F: Fold<S>>(s: S, x: [*const S::T; 2], param: S::T) -> [F::Acc; 2] {
     let (len, params) = (chunk_len::<S::T>(), [param; 2]);
     if <F::NonzeroResult as Fold<S>>::CHECKS_NAN {
-        let [a, b] = two_leaves::<S, F::NonzeroResult, M>(s, len, x, x[0], params);
+        let [a, b] = two_leaves::<S, F::NonzeroResult>(s, len, x, x[0], params);
         let any_nan = has_nan(s, s.add(a.nan_acc, b.nan_acc));
         let a = halve_each::<S, F::NonzeroResult>(s, a.acc, len);
         let b = halve_each::<S, F::NonzeroResult>(s, b.acc, len);
@@ -78,9 +74,9 @@ unsafe fn two_chunks<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
         if !(any_nan || has_zero) {
             return [a, b];
         }
-        return from_fn(|c| F::Acc::splat(s.splat(whole::<S, F, M>(s, len, x[c]))));
+        return from_fn(|c| F::Acc::splat(s.splat(whole::<S, F>(s, len, x[c]))));
     }
-    let [a, b] = two_leaves::<S, F, M>(s, len, x, x[0], params);
+    let [a, b] = two_leaves::<S, F>(s, len, x, x[0], params);
     let a = halve_each::<S, F>(s, a.acc, len);
     [a, halve_each::<S, F>(s, b.acc, len)]
 }

@@ -10,9 +10,9 @@ use super::streams::{self, CHUNKS, two_streams};
 use super::tree::Tree;
 use super::{Fold, chunk_len};
 use crate::detect::is_from_memory;
-use crate::element::{Element, Storage};
+use crate::element::Element;
 use crate::recipe::Folded;
-use crate::simd::{Access, Outlined, Simd};
+use crate::simd::{Outlined, Simd};
 
 /// Returns the fold `F` of a vector, without its last step. `y` is read by folds of two vectors, `param` by folds with
 /// a parameter.
@@ -20,17 +20,17 @@ use crate::simd::{Access, Outlined, Simd};
 /// # Safety
 /// `x`, and `y` if read, must be valid at `n` elements of their stride.
 #[inline(always)]
-pub unsafe fn vector<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
+pub unsafe fn vector<S: Simd, F: Fold<S>>(
     s: S,
     n: usize,
-    x: *const M,
+    x: *const S::T,
     incx: isize,
-    y: *const M,
+    y: *const S::T,
     incy: isize,
     param: S::T,
 ) -> Folded<S::T> {
-    let from_memory = is_from_memory::<M>(n);
-    fold_vector::<S, F, M>(s, n, x, incx, y, incy, param, from_memory)
+    let from_memory = is_from_memory::<S::T>(n);
+    fold_vector::<S, F>(s, n, x, incx, y, incy, param, from_memory)
 }
 
 /// Folds a vector. With `from_memory`, the elements are expected in memory rather than in a cache, and are prefetched.
@@ -38,12 +38,12 @@ pub unsafe fn vector<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
 /// # Safety
 /// As [`vector`].
 #[inline(always)]
-pub unsafe fn fold_vector<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
+pub unsafe fn fold_vector<S: Simd, F: Fold<S>>(
     s: S,
     n: usize,
-    x: *const M,
+    x: *const S::T,
     incx: isize,
-    y: *const M,
+    y: *const S::T,
     incy: isize,
     param: S::T,
     from_memory: bool,
@@ -52,13 +52,13 @@ pub unsafe fn fold_vector<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     if contiguous && n <= chunk_len::<S::T>() && !F::IS_LONG {
         let param = s.splat(param);
         let acc = if n <= S::N {
-            one_register::<S, F, M>(s, n, x, y, param)
+            one_register::<S, F>(s, n, x, y, param)
         } else {
-            chunk::<S, F, M>(s, n, x, y, param)
+            chunk::<S, F>(s, n, x, y, param)
         };
         return first_lanes::<S, F>(s, acc);
     }
-    let chunks = Chunks::<S, F, M> {
+    let chunks = Chunks::<S, F> {
         n,
         x: Source { p: x, inc: incx },
         y: Source { p: y, inc: incy },
@@ -86,9 +86,9 @@ fn first_lanes<S: Simd, F: Fold<S>>(s: S, acc: F::Acc) -> Folded<S::T> {
 }
 
 /// [`Chunks`] of strided elements, with buffers on the stack to which each chunk is copied.
-struct Strided<S: Simd, F, M>(Chunks<S, F, M>);
+struct Strided<S: Simd, F>(Chunks<S, F>);
 
-impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for Strided<S, F, M> {
+impl<S: Simd, F: Fold<S>> Outlined<S> for Strided<S, F> {
     type Output = Folded<S::T>;
 
     /// # Safety
@@ -103,18 +103,18 @@ impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for Strided<S, F, 
 }
 
 /// A vector of any length and strides, and the tree over its chunks.
-struct Chunks<S: Simd, F, M> {
+struct Chunks<S: Simd, F> {
     n: usize,
-    x: Source<M>,
-    y: Source<M>,
+    x: Source<S::T>,
+    y: Source<S::T>,
     /// Buffers for a chunk of each vector, used where its stride is not 1.
-    buffers: [*mut M; 2],
+    buffers: [*mut S::T; 2],
     param: S::T,
     from_memory: bool,
     fold: PhantomData<F>,
 }
 
-impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for Chunks<S, F, M> {
+impl<S: Simd, F: Fold<S>> Outlined<S> for Chunks<S, F> {
     type Output = Folded<S::T>;
 
     /// # Safety
@@ -134,9 +134,9 @@ impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for Chunks<S, F, M
         let mut from = 0;
         // SAFETY: as the caller's; the chunks lie in 0..n.
         unsafe {
-            if streams::pays::<S, F, M>(n, x.inc) {
+            if streams::pays::<S, F>(n, x.inc) {
                 while n - from > CHUNKS * len {
-                    let results = two_streams::<S, F, M>(s, x.skip(from).p, self.param);
+                    let results = two_streams::<S, F>(s, x.skip(from).p, self.param);
                     for c in 0..CHUNKS {
                         let mut acc = start::<S, F>(s);
                         for (acc, results) in acc.as_mut().iter_mut().zip(&results) {
@@ -161,7 +161,7 @@ impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for Chunks<S, F, M
                 } else {
                     xs
                 };
-                tree.push::<F>(s, chunk::<S, F, M>(s, count, xs, ys, param));
+                tree.push::<F>(s, chunk::<S, F>(s, count, xs, ys, param));
                 from += count;
                 if from == n {
                     return first_lanes::<S, F>(s, tree.finish::<F>(s));

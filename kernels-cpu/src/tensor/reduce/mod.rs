@@ -2,41 +2,38 @@
 
 pub(super) mod blocks;
 mod gather;
-pub(super) mod kernel;
 pub(crate) mod plan;
 mod walk;
-mod widened;
 
 use core::cmp::Ordering;
 use core::marker::PhantomData;
 
 use super::contiguous::ContiguousTensor;
-use super::element_type::{ElementType, with_storage};
+use super::element_type::with_storage;
 use super::kind::{Location, Type};
 use super::operand::Tensor;
-use crate::api::reduce::{Count, OfVector, Output, RowMatrix, Search, StridedVector, reduction};
-use crate::dispatch::Kernels;
-use crate::element::{Dtype, Element, Storage};
-use crate::error::{Error, Result};
+use crate::api::reduce::{
+    Count, Elements, Kernel, KernelOf, OfVector, Output, RowMatrix, Search, StridedVector, Widened,
+    reduction, search,
+};
+use crate::dispatch::{Compute, is_element};
+use crate::element::{Dtype, Storage};
+use crate::error::Result;
 use crate::exec::Exec;
-use crate::half::f16;
+use crate::for_each_reduction;
 use crate::level::Level;
-use crate::{for_each_reduction, with_element};
-use kernel::{Elements, Kernel};
-use plan::{AxisPlan, ReductionProperties};
+use plan::{AxisPlan, ReductionProperties, ResultType};
 
 /// Reduces `n` contiguous elements to one result.
 type OfArray = unsafe fn(level: Level, ddof: usize, n: usize, x: *const u8, out: *mut u8);
 /// Runs a job.
-type RunJob = unsafe fn(exec: &Exec<'_>, level: Level, ddof: usize, job: Job<'_>);
+type RunJob = unsafe fn(exec: &Exec<'_>, level: Level, ddof: usize, of: ResultType, job: Job<'_>);
 
 /// What a kernel runs over.
 enum Job<'a> {
     /// The rows of a matrix and their results; strides count bytes.
     Rows(RowMatrix<u8>, StridedVector<u8>),
     AxisPlan(&'a AxisPlan),
-    /// A plan for a 16-bit type, with the kernel of `f32`.
-    Widened(&'a AxisPlan, Dtype),
 }
 
 impl Job<'_> {
@@ -48,7 +45,6 @@ impl Job<'_> {
             match self {
                 Self::Rows(rows, out) => kernel.rows(exec, rows, out),
                 Self::AxisPlan(plan) => plan.run(exec, kernel),
-                Self::Widened(plan, of) => plan.run_widened(exec, kernel, of),
             }
         }
     }
@@ -56,8 +52,8 @@ impl Job<'_> {
 
 /// A reduction: its functions for each type, and what its row in the table says.
 struct Operation {
-    of_array: fn(Dtype) -> Option<OfArray>,
-    run: fn(Dtype) -> Option<RunJob>,
+    of_array: fn(Dtype) -> OfArray,
+    run: fn(Dtype) -> RunJob,
     properties: ReductionProperties,
 }
 
@@ -137,21 +133,17 @@ unsafe fn reduce_contiguous(
     let is_valid =
         to.of == operation.properties.result(dtype) && is_apart && (ddof as u64) < n as u64;
     let are_columns = behind > 1;
-    if !is_valid || are_columns && (before > 1 || size == size_of::<f16>()) {
+    if !is_valid || are_columns && before > 1 {
         return false;
     }
     let ddof = ddof as usize;
     if to.count == 1 {
-        let Some(of_array) = (operation.of_array)(dtype) else {
-            return false;
-        };
+        let of_array = (operation.of_array)(dtype);
         // SAFETY: the arguments have been checked; the caller vouches for the elements.
         unsafe { of_array(level, ddof, n, p, q) };
         return true;
     }
-    let Some(run) = (operation.run)(dtype) else {
-        return false;
-    };
+    let run = (operation.run)(dtype);
     let (m, rs, cs) = if behind == 1 {
         (before, n * size, size)
     } else {
@@ -160,7 +152,7 @@ unsafe fn reduce_contiguous(
     let rows = RowMatrix::new([m, n], p.cast_const(), [rs as isize, cs as isize]);
     let job = Job::Rows(rows, StridedVector::new(q, result as isize));
     // SAFETY: as above.
-    unsafe { run(&Exec::new(), level, ddof, job) };
+    unsafe { run(&Exec::new(), level, ddof, ResultType::Own, job) };
     true
 }
 
@@ -203,15 +195,10 @@ unsafe fn reduce_general(
     let (properties, mut plan) = (&operation.properties, AxisPlan::empty());
     // SAFETY: as the caller's.
     let checked = unsafe { properties.check(x, axes, ddof, out, Location::Host, &mut plan) };
-    let dtype = checked?;
-    let (dtype, job) = if plan.takes_widening() {
-        (Dtype::F32, Job::Widened(&plan, dtype))
-    } else {
-        (dtype, Job::AxisPlan(&plan))
-    };
-    let run = (operation.run)(dtype).ok_or(Error::UnsupportedType { arg: "x" })?;
+    let (dtype, of_result) = checked?;
+    let run = (operation.run)(dtype);
     // SAFETY: the arguments have been checked; the caller vouches for the elements.
-    unsafe { run(exec, level, ddof as usize, job) };
+    unsafe { run(exec, level, ddof as usize, of_result, Job::AxisPlan(&plan)) };
     Ok(())
 }
 
@@ -219,22 +206,43 @@ unsafe fn reduce_general(
 ///
 /// # Safety
 /// As [`OfArray`].
-unsafe fn of_array<T: Storage, O: Output<T>>(
-    reduction: &OfVector<T>,
+unsafe fn of_array<T: Storage, O: Output<Compute<T>>>(
+    reduction: &OfVector<Compute<T>>,
     n: usize,
     x: *const u8,
     out: *mut u8,
 ) {
     // SAFETY: as the caller's.
     unsafe {
-        let result = O::of_vector(&Exec::new(), reduction, n, StridedVector::new(x.cast(), 1));
-        out.cast::<O>().write(result);
+        let x = StridedVector::<T>::new(x.cast(), 1);
+        out.cast::<O>()
+            .write(O::of_vector(&Exec::new(), reduction, n, x));
+    }
+}
+
+/// Runs a job with a kernel of `T`'s type of arithmetic.
+///
+/// # Safety
+/// As [`Job::run`].
+unsafe fn run_job<T: Storage, K: KernelOf<T>>(
+    exec: &Exec<'_>,
+    kernel: &K,
+    of: ResultType,
+    job: Job<'_>,
+) {
+    // SAFETY: as the caller's.
+    unsafe {
+        if const { is_element::<T>() } {
+            return job.run(exec, kernel);
+        }
+        let rounds = of == ResultType::Own;
+        job.run(exec, &Widened { kernel, rounds });
     }
 }
 
 /// The reductions.
 macro_rules! operations {
-    ({} $([$(#[$doc:meta])*] $name:ident [$($ddof:ident)?] $Bound:ident $out:ident $folds:tt $empty:ident)*) => {$(
+    ({} $([$(#[$doc:meta])*] $name:ident [$($ddof:ident)?] $out:ident $folds:tt $empty:ident)*) => {$(
         $(#[$doc])*
         ///
         /// `axes` are the axes of x to reduce; negative ones count from the end; `None`: all. The elements of a result
@@ -253,11 +261,11 @@ macro_rules! operations {
         /// The tensors must be valid at all elements, x for reading and `out` for writing.
         #[inline]
         pub unsafe fn $name(exec: &Exec<'_>, x: &Tensor, axes: Option<&[i32]>, $($ddof: i64,)? out: &Tensor) -> Result<()> {
-            operations!(@functions $out $name $Bound);
+            operations!(@functions $out $name);
             const OPERATION: Operation = Operation {
-                of_array: |dtype| operations!(@typed $Bound dtype, array),
-                run: |dtype| operations!(@typed $Bound dtype, of_job),
-                properties: crate::reduction_properties!($Bound $out $folds $empty),
+                of_array: |dtype| with_storage!(dtype, T => array::<T>),
+                run: |dtype| with_storage!(dtype, T => of_job::<T>),
+                properties: crate::reduction_properties!($out $folds $empty),
             };
             let degrees = 0;
             $(let degrees = degrees + $ddof;)?
@@ -265,41 +273,39 @@ macro_rules! operations {
             unsafe { reduce(exec, &OPERATION, x, axes, degrees, out) }
         }
     )*};
-    (@functions element $($row:tt)*) => { operations!(@folds T $($row)*); };
-    (@functions count $($row:tt)*) => { operations!(@folds Count $($row)*); };
-    (@folds $Output:ident $name:ident $Bound:ident) => {
-        unsafe fn array<T: $Bound>(level: Level, ddof: usize, n: usize, x: *const u8, out: *mut u8) {
-            let reduction = reduction::$name::<T>(level, ddof).one;
+    (@functions element $name:ident) => { operations!(@folds $name T (Compute<T>)); };
+    (@functions count $name:ident) => { operations!(@folds $name Count (Count)); };
+    (@folds $name:ident $Output:ident ($Computed:ty)) => {
+        unsafe fn array<T: Storage>(level: Level, ddof: usize, n: usize, x: *const u8, out: *mut u8) {
+            let reduction = reduction::$name(level, ddof).one;
             // SAFETY: as the caller's.
             unsafe { of_array::<T, $Output>(&reduction, n, x, out) };
         }
-        unsafe fn of_job<T: $Bound>(exec: &Exec<'_>, level: Level, ddof: usize, job: Job<'_>) {
+        unsafe fn of_job<T: Storage>(exec: &Exec<'_>, level: Level, ddof: usize, of: ResultType, job: Job<'_>) {
             let kernels = reduction::$name(level, ddof);
-            let kernel = Elements::<T, $Output>(&kernels, PhantomData);
+            let kernel = Elements::<Compute<T>, $Computed>(&kernels, PhantomData);
             // SAFETY: as the caller's.
-            unsafe { job.run(exec, &kernel) };
+            unsafe { run_job::<T, _>(exec, &kernel, operations!(@rounds $Output of), job) };
         }
     };
-    (@functions index $name:ident $Bound:ident) => {
-        unsafe fn array<T: $Bound>(level: Level, _: usize, n: usize, x: *const u8, out: *mut u8) {
+    (@rounds Count $of:ident) => {{ let _ = $of; ResultType::Other }};
+    (@rounds T $of:ident) => { $of };
+    (@functions index $name:ident) => {
+        unsafe fn array<T: Storage>(level: Level, _: usize, n: usize, x: *const u8, out: *mut u8) {
             // SAFETY: as the caller's.
             unsafe {
-                let index = Kernels::<T>::new(level).$name()(n, x.cast(), 1);
-                out.cast::<i64>().write(index as i64);
+                let index = search::$name(level, n, StridedVector::<T>::new(x.cast(), 1));
+                out.cast::<i64>().write(index);
             }
         }
-        unsafe fn of_job<T: $Bound>(exec: &Exec<'_>, level: Level, _: usize, job: Job<'_>) {
+        unsafe fn of_job<T: Storage>(exec: &Exec<'_>, level: Level, _: usize, _: ResultType, job: Job<'_>) {
             // SAFETY: as the caller's.
-            unsafe { job.run(exec, &Search::<T>::$name(level)) };
+            unsafe { run_job::<T, _>(exec, &Search::<Compute<T>>::$name(level), ResultType::Other, job) };
         }
     };
-    (@typed Storage $dtype:ident, $function:ident) => { Some(with_storage!($dtype, T => $function::<T>)) };
-    (@typed Element $dtype:ident, $function:ident) => {
-        ElementType::of($dtype).map(|element| with_element!(element, T => $function::<T>))
-    };
-    (@type element) => { "The elements of `out` have the type of x." };
+    (@type element) => { "The elements of `out` have the type of x; those of `f16` and `bf16` may also be `f32`, not rounded." };
     (@type $count_or_index:ident) => { "The elements of `out` are `i64`." };
     (@empty refused) => { "`EmptyReduction` if there are results, but no elements." };
     (@empty value) => { "" };
 }
-for_each_reduction!(operations! {} [doc name ddof types result folds empty]);
+for_each_reduction!(operations! {} [doc name ddof result folds empty]);

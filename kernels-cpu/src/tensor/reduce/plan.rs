@@ -17,21 +17,27 @@ pub struct ReductionProperties {
     pub needs_elements: bool,
     /// Whether the order of elements makes no difference.
     pub any_order: bool,
-    /// Whether it takes elements of 16 bits.
-    pub takes_half: bool,
 }
 
-/// Returns the [`ReductionProperties`] of a row in the table: from the bound of its types, its result, its folds, and
-/// what no elements give.
+/// The type of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultType {
+    /// That of the elements.
+    Own,
+    /// An integer, or the type of arithmetic where that is another.
+    Other,
+}
+
+/// Returns the [`ReductionProperties`] of a row in the table: from its result, its folds, and what no elements
+/// give.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! reduction_properties {
-    ($Bound:ident $out:ident $folds:tt $empty:ident) => {
+    ($out:ident $folds:tt $empty:ident) => {
         $crate::backend::tensor::ReductionProperties {
             gives_index: $crate::reduction_properties!(@gives_index $out),
             needs_elements: $crate::reduction_properties!(@needs_elements $empty),
             any_order: $crate::reduction_properties!(@any_order $folds),
-            takes_half: $crate::reduction_properties!(@takes_half $Bound),
         }
     };
     (@gives_index element) => { false };
@@ -42,8 +48,6 @@ macro_rules! reduction_properties {
     (@any_order [Max]) => { true };
     (@any_order [Nonzero]) => { true };
     (@any_order $folds:tt) => { false };
-    (@takes_half Storage) => { true };
-    (@takes_half Element) => { false };
 }
 
 impl ReductionProperties {
@@ -75,7 +79,7 @@ impl ReductionProperties {
         out: &Tensor,
         memory: Location,
         plan: &mut AxisPlan,
-    ) -> Result<Dtype> {
+    ) -> Result<(Dtype, ResultType)> {
         let (tensor, output) = (x, out);
         let (mut x, mut out) = (Operand::empty("x"), Operand::empty("out"));
         // SAFETY: as the caller's.
@@ -86,12 +90,11 @@ impl ReductionProperties {
         let Type::Float(dtype) = x.of else {
             return Err(Error::UnsupportedType { arg: x.arg });
         };
-        if !self.takes_half && matches!(dtype, Dtype::F16 | Dtype::Bf16) {
+        // The device has no kernels for elements of 16 bits.
+        if dtype.size() == 2 && memory != Location::Host {
             return Err(Error::UnsupportedType { arg: x.arg });
         }
-        if out.of != self.result(dtype) {
-            return Err(Error::TypeMismatch { arg: out.arg });
-        }
+        let of_result = self.type_of(&out, dtype)?;
         let set = set_of(axes, x.rank())?;
         plan.set(&x, &out, set, self.any_order)?;
         let is_empty = plan.elements == 0;
@@ -103,7 +106,23 @@ impl ReductionProperties {
         if is_empty && plan.results > 0 && self.needs_elements {
             return Err(Error::EmptyReduction { arg: "n" });
         }
-        Ok(dtype)
+        Ok((dtype, of_result))
+    }
+
+    /// Returns which type of results the output has, for elements of the type `of`.
+    fn type_of(&self, out: &Operand, of: Dtype) -> Result<ResultType> {
+        let is_half = matches!(of, Dtype::F16 | Dtype::Bf16);
+        if out.of == self.result(of) {
+            Ok(if self.gives_index {
+                ResultType::Other
+            } else {
+                ResultType::Own
+            })
+        } else if is_half && !self.gives_index && out.of == Type::Float(Dtype::F32) {
+            Ok(ResultType::Other)
+        } else {
+            Err(Error::TypeMismatch { arg: out.arg })
+        }
     }
 }
 

@@ -8,9 +8,8 @@ use core::mem::MaybeUninit;
 
 use super::blocks::{ResultBlock, ResultBlocks, block_bytes};
 use super::gather::{CHUNK, LINE, Lines, Window, add_loops, copy_any};
-use super::kernel::Kernel;
 use super::plan::{AxisPlan, KeptAxis};
-use crate::api::reduce::{MAX_GATHERED, RowMatrix, StridedVector};
+use crate::api::reduce::{Kernel, MAX_GATHERED, RowMatrix, StridedVector};
 use crate::copy::CopyLoop;
 use crate::detect::is_from_memory;
 use crate::exec::Exec;
@@ -101,12 +100,10 @@ impl AxisPlan {
         // SAFETY: as the caller's.
         unsafe {
             match axis {
-                Some(axis) if is_closer && at_once > 1 && self.has_no_kernel(kernel, axis) => {
+                Some(axis) if is_closer && at_once > 1 && self.has_no_kernel(axis) => {
                     if all <= BUFFER {
                         self.blocks(exec, kernel);
-                    } else if kernel.takes_columns()
-                        && bytes.saturating_mul(FEW_COLUMNS) <= block_bytes(exec)
-                    {
+                    } else if bytes.saturating_mul(FEW_COLUMNS) <= block_bytes(exec) {
                         self.strips(exec, kernel);
                     } else {
                         self.chunks(exec, kernel, at_once);
@@ -131,10 +128,10 @@ impl AxisPlan {
     }
 
     /// Returns whether the kernels would take one strided vector after the other: elements lie next to each other neither
-    /// along the reduced axis nor along a kept one, or there are no kernels of columns.
-    fn has_no_kernel(&self, kernel: &dyn Kernel, axis: Axis) -> bool {
+    /// along the reduced axis nor along a kept one.
+    fn has_no_kernel(&self, axis: Axis) -> bool {
         let size = self.size as isize;
-        let has_columns = || kernel.takes_columns() && self.kept.iter().any(|one| one.x == size);
+        let has_columns = || self.kept.iter().any(|one| one.x == size);
         self.elements > 1 && axis.step != size && !has_columns()
     }
 
@@ -231,7 +228,7 @@ impl AxisPlan {
         );
         let steps = kept().filter(|one| one.count > 1).map(|one| one.x as usize);
         let are_closer = || steps.min().is_some_and(|step| step < self.closest());
-        let are_columns = kernel.takes_columns() && (n <= SHORT || are_closer());
+        let are_columns = n <= SHORT || are_closer();
         let size = self.size as isize;
         let (rs, cs) = if are_columns {
             (size, size * m as isize)

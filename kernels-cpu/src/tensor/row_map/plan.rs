@@ -2,6 +2,7 @@
 
 use core::marker::PhantomData;
 
+use crate::api::reduce::Elements as Results;
 use crate::api::row_map::check::MatrixPair;
 use crate::api::row_map::run::{BLOCK_BYTES, RowMapKernels, STATISTICS, Values, most_rows};
 use crate::detect;
@@ -14,7 +15,6 @@ use crate::tensor::kind::{Location, Type};
 use crate::tensor::list::List;
 use crate::tensor::operand::{Axis, Operand, Tensor};
 use crate::tensor::reduce::blocks::{ResultBlock, ResultBlocks};
-use crate::tensor::reduce::kernel::Elements as Results;
 use crate::tensor::reduce::plan::{AxisPlan, KeptAxis, set_of};
 
 /// The axes of a map, dropped, turned, reordered and merged as far as that keeps the bits.

@@ -1,6 +1,6 @@
 //! Reductions over axes of tensors, against each of the same elements as one vector.
 
-use diptych::{for_each_reduction, raw, table};
+use diptych::{Storage, for_each_reduction, raw, table};
 use diptych_ffi::{dpt_exec, dpt_status, dpt_status_code as Code, dpt_tensor};
 
 use super::super::Outcome;
@@ -10,7 +10,7 @@ use super::super::reduce::degrees;
 use super::argument::{self, Argument};
 use super::axes::{Axes, axes_of};
 use super::shapes::{self, places};
-use super::{case, judge_shapes, kind, numbers, plain, typed, typed_wide};
+use super::{case, judge_shapes, kind, numbers, plain, typed};
 use crate::number::Number;
 use crate::random::Input;
 use crate::report::Nan;
@@ -28,11 +28,10 @@ type Call = unsafe fn(
 pub struct Operation {
     call: Call,
     vector: fn(Kind, Vec<u64>, i64) -> u64,
-    takes_half: bool,
 }
 
 macro_rules! operations {
-    ({} $($name:ident [$($ddof:ident)?] $Bound:ident $out:ident)*) => {
+    ({} $($name:ident [$($ddof:ident)?] $out:ident)*) => {
         /// The reductions, in the order of the table.
         pub const OPERATIONS: [Operation; table::REDUCTIONS.len()] = {
             unsafe extern "C" {
@@ -48,7 +47,7 @@ macro_rules! operations {
                     // SAFETY: as the caller's.
                     unsafe { $name(exec, x, naxes, axes, $($ddof,)? out) }
                 },
-                vector: |kind, x, _ddof| operations!(@typed $Bound kind, T => {
+                vector: |kind, x, _ddof| typed!(kind, T => {
                     $(let $ddof = _ddof;)?
                     let x: Vec<T> = numbers(x);
                     let mut out = operations!(@zero $out T);
@@ -58,18 +57,13 @@ macro_rules! operations {
                     done.expect("a reduction that the verdict allows");
                     out.pattern()
                 }),
-                takes_half: operations!(@takes_half $Bound),
             }),*]
         };
     };
-    (@typed Storage $($rest:tt)*) => { typed!($($rest)*) };
-    (@typed Element $($rest:tt)*) => { typed_wide!($($rest)*) };
-    (@takes_half Storage) => { true };
-    (@takes_half Element) => { false };
     (@zero element $T:ident) => { $T::of_pattern(0) };
     (@zero $index:ident $T:ident) => { 0_i64 };
 }
-for_each_reduction!(operations! {} [name ddof types result]);
+for_each_reduction!(operations! {} [name ddof result]);
 
 /// The shape of a result: the axes that are kept, and perhaps the others with length 1.
 fn result_shape(shape: &[i64], set: &[bool], keeps: bool) -> Vec<i64> {
@@ -79,23 +73,33 @@ fn result_shape(shape: &[i64], set: &[bool], keeps: bool) -> Vec<i64> {
         .collect()
 }
 
+/// Returns whether numbers have 16 bits.
+fn is_half(kind: Kind) -> bool {
+    kind.bits == 16
+}
+
+/// Returns the bits of a number as `f32`.
+fn widened(kind: Kind, bits: u64) -> u64 {
+    typed!(kind, T => f64::from(T::of_pattern(bits).into_compute()) as f32).pattern()
+}
+
 /// Judges everything but the tensors alone.
 fn judge(
     verdict: &mut Verdict,
-    (row, operation): (&table::Reduction, &Operation),
+    row: &table::Reduction,
     (x, out): (&Argument, &Argument),
     set: Option<&[bool]>,
     ddof: i64,
 ) {
-    let allowed = if operation.takes_half {
-        &Kind::FLOATS[..]
-    } else {
-        &Kind::WIDE
-    };
-    if !allowed.contains(&x.kind) {
+    if !Kind::FLOATS.contains(&x.kind) {
         verdict.fault(Code::DPT_UNSUPPORTED_TYPE);
     }
-    if out.kind != if row.gives_index { Kind::I64 } else { x.kind } {
+    let fits = if row.gives_index {
+        out.kind == Kind::I64
+    } else {
+        out.kind == x.kind || (out.kind == Kind::F32 && is_half(x.kind))
+    };
+    if !fits {
         verdict.fault(Code::DPT_TYPE_MISMATCH);
     }
     let Some(set) = set else {
@@ -132,12 +136,7 @@ fn shape(input: &mut Input<'_>) -> Vec<i64> {
 /// Calls reduction number `at` of the table.
 pub fn run(input: &mut Input<'_>, at: usize) -> Outcome {
     let (row, operation) = (&table::REDUCTIONS[at], &OPERATIONS[at]);
-    let allowed = if operation.takes_half {
-        &Kind::FLOATS[..]
-    } else {
-        &Kind::WIDE
-    };
-    let kind = kind(input, allowed);
+    let kind = kind(input, &Kind::FLOATS);
     let shape = shape(input);
     let axes = Axes::draw(input, shape.len());
     let mut x = Argument::input(input, "x", kind, &shape);
@@ -149,7 +148,13 @@ pub fn run(input: &mut Input<'_>, at: usize) -> Outcome {
     let wanted = wanted.unwrap_or_else(|| vec![true; shape.len()]);
     let keeps = input.rarely(3);
     let result = shapes::rarely_spoil(input, result_shape(&shape, &wanted, keeps));
-    let to = if row.gives_index { Kind::I64 } else { kind };
+    let to = if row.gives_index {
+        Kind::I64
+    } else if is_half(kind) && input.rarely(3) {
+        Kind::F32
+    } else {
+        kind
+    };
     let out = Argument::output(input, "out", to, &result);
     let x = x.only_if(argument::count(&out) != 0);
     let ddof = if row.ddof {
@@ -162,13 +167,7 @@ pub fn run(input: &mut Input<'_>, at: usize) -> Outcome {
     let mut case = case(input, row.name, &all, work, None);
     let set = axes.set(shape.len(), &mut case.verdict);
     let [x, out] = &all;
-    judge(
-        &mut case.verdict,
-        (row, operation),
-        (x, out),
-        set.as_deref(),
-        ddof,
-    );
+    judge(&mut case.verdict, row, (x, out), set.as_deref(), ddof);
     case.nan = Nan::Bits;
     case.details += &format!("\n  axes {axes}, ddof {ddof}");
     let call = |exec, t: &[_]| {
@@ -187,6 +186,10 @@ pub fn run(input: &mut Input<'_>, at: usize) -> Outcome {
         };
         let vector = |outer: usize| {
             let elements = inner.iter().map(|at| elements[0][outer + at]);
+            if is_half(kind) && to == Kind::F32 {
+                let widened = elements.map(|bits| widened(kind, bits));
+                return (operation.vector)(Kind::F32, widened.collect(), ddof);
+            }
             (operation.vector)(kind, elements.collect(), ddof)
         };
         Some(vec![(1, outer.into_iter().map(vector).collect())])

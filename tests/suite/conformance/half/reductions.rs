@@ -1,14 +1,19 @@
 //! Reductions, of vectors and of rows.
 
 use diptych_tests::cases;
-use diptych_tests::half::{Half, reductions};
+use diptych_tests::half::{Half, Reduction, counts_and_indices, reductions};
 use diptych_tests::ops;
 use diptych_tests::report::Report;
 use diptych_tests::threads::{self, Config};
 
 use super::{numbers, patterns, per_half, same, widened};
 
-per_half!(of_every_length_and_stride, of_many_elements, of_rows);
+per_half!(
+    of_every_length_and_stride,
+    of_many_elements,
+    of_rows,
+    counts_and_indices_are_those_of_widened_elements,
+);
 
 /// Returns the model's result for `x`.
 fn reduced(name: &str, x: &[f32]) -> Option<f32> {
@@ -159,4 +164,63 @@ fn of_rows<H: Half>() {
         }
     }
     report.finish();
+}
+
+/// The integer that a reduction gives, of a vector; that of rows, of each row.
+fn integers<T>(
+    config: &Config,
+    op: &Reduction<T, i64>,
+    x: &[T],
+    (m, rs, cs): (usize, i64, i64),
+) -> Vec<i64> {
+    let mut out = vec![-7; m];
+    let (n, p) = ((x.len() / m) as i64, x.as_ptr());
+    // SAFETY: `x` has m by n elements, `out` has m.
+    let status = config.run_on_cpu(|e| unsafe {
+        if m == 1 {
+            (op.one)(e, n, p, cs, out.as_mut_ptr())
+        } else {
+            (op.rows)(e, m as i64, n, p, rs, cs, out.as_mut_ptr(), 1)
+        }
+    });
+    assert_eq!(status, Ok(()), "{}", op.name);
+    out
+}
+
+fn counts_and_indices_are_those_of_widened_elements<H: Half>() {
+    let shapes = [
+        (1, 1),
+        (1, 70),
+        (1, 2049),
+        (1, 300_000),
+        (3, 5),
+        (33, 65),
+        (400, 90),
+        (70, 5000),
+        (5000, 3),
+    ];
+    for (seed, (m, n)) in shapes.into_iter().enumerate() {
+        let mut kinds = vec![patterns::<H>(m * n, 20 + seed as u64)];
+        // Few values, of which some are 0, so that extremes occur more than once; with and without a NaN at the end.
+        let few = numbers::<H>(m * n, 21).into_iter();
+        let few: Vec<H> = few
+            .map(|x| H::from_compute((x.into_compute() * 3.0).trunc()))
+            .collect();
+        let mut with_nan = few.clone();
+        with_nan[m * n - 1] = H::from_compute(f32::NAN);
+        kinds.extend([few, with_nan]);
+        for x in kinds {
+            let wide = widened(&x);
+            let all = counts_and_indices::<H>();
+            for (op, of_wide) in all.iter().zip(counts_and_indices::<f32>()) {
+                for layout in [(m, n as i64, 1), (m, 1, m as i64)] {
+                    let want = integers(&threads::single()[0], &of_wide, &wide, layout);
+                    for config in threads::all() {
+                        let got = integers(&config, op, &x, layout);
+                        assert_eq!(got, want, "{} {config}, {m} x {n}, {layout:?}", op.name);
+                    }
+                }
+            }
+        }
+    }
 }

@@ -4,7 +4,7 @@ use diptych::{Exec, Storage, bf16, f16};
 use diptych_tests::tensors::Array;
 use diptych_tests::threads::Scoped;
 
-use super::{Reduction, of_elements, of_storage, on_each_level, rounds, try_array, try_one};
+use super::{Reduction, on_each_level, reductions, rounds, try_array, try_one};
 
 /// Shapes whose reductions gather several chunks, begin and end within lines, and have trees of an odd number of chunks;
 /// and the axes that are reduced.
@@ -27,9 +27,9 @@ const LONG: [(&[i64], &[bool]); 9] = [
 fn long_reductions_have_the_bits_of_single_calls() {
     let execs = on_each_level();
     let (f32s, f64s, f16s) = (
-        of_elements::<f32>(),
-        of_elements::<f64>(),
-        of_storage::<f16>(),
+        reductions::<f32>(),
+        reductions::<f64>(),
+        reductions::<f16>(),
     );
     for (i, (shape, set)) in LONG.iter().enumerate() {
         rounds(3000 + 100 * i as u64, 4, |rng| {
@@ -43,7 +43,7 @@ fn long_reductions_have_the_bits_of_single_calls() {
 #[test]
 fn threads_and_workspaces_change_nothing() {
     let pool = Scoped::new(2);
-    let f32s = of_elements::<f32>();
+    let f32s = reductions::<f32>();
     let mut small = [const { std::mem::MaybeUninit::uninit() }; 100];
     let mut large = vec![std::mem::MaybeUninit::uninit(); 400 << 10];
     let execs = [
@@ -103,9 +103,9 @@ fn columns_with_gaps_have_the_bits_of_single_calls() {
         Exec::new().with_workspace(&mut middle),
         Exec::new().with_pool(&pool, 2).with_workspace(&mut large),
     ]);
-    try_all(&execs, &of_elements::<f32>());
-    try_all(&execs, &of_elements::<f64>());
-    try_all(&execs, &of_storage::<f16>());
+    try_all(&execs, &reductions::<f32>());
+    try_all(&execs, &reductions::<f64>());
+    try_all(&execs, &reductions::<f16>());
 }
 
 /// Column-major arrays, whose elements are gathered for several indices of the first axis at once, as far as there is room.
@@ -145,9 +145,9 @@ fn transposed_arrays_have_the_bits_of_single_calls() {
         Exec::new().with_workspace(&mut middle),
         Exec::new().with_pool(&pool, 2).with_workspace(&mut large),
     ]);
-    try_all(&execs, &of_elements::<f32>());
-    try_all(&execs, &of_elements::<f64>());
-    try_all(&execs, &of_storage::<f16>());
+    try_all(&execs, &reductions::<f32>());
+    try_all(&execs, &reductions::<f64>());
+    try_all(&execs, &reductions::<f16>());
 }
 
 /// Columns of 16-bit floats, which are converted in blocks where there is scratch memory, and one by one where there is not.
@@ -176,9 +176,9 @@ fn columns_of_halves_have_the_bits_of_single_calls() {
     for (i, (shape, strides, set)) in cases.iter().enumerate() {
         rounds(11_000 + 100 * i as u64, 1, |rng| {
             let x = Array::with_strides(shape, strides.to_vec());
-            try_array(rng, &execs, &of_storage::<f16>(), x, Some(set.to_vec()));
+            try_array(rng, &execs, &reductions::<f16>(), x, Some(set.to_vec()));
             let x = Array::with_strides(shape, strides.to_vec());
-            try_array(rng, &execs, &of_storage::<bf16>(), x, Some(set.to_vec()));
+            try_array(rng, &execs, &reductions::<bf16>(), x, Some(set.to_vec()));
         });
     }
 }

@@ -46,7 +46,7 @@ unsafe fn search<S: Simd, F: Fold<S>>(
     better: impl Fn(S::T, S::T) -> bool,
 ) -> usize {
     if x.inc == 1 && n <= chunk_len::<S::T>() {
-        let extreme = chunk::<S, F, _>(s, n, x.p, x.p, s.splat(S::T::ZERO));
+        let extreme = chunk::<S, F>(s, n, x.p, x.p, s.splat(S::T::ZERO));
         return first_match::<S, F>(s, n, x.p, s.first(extreme.as_ref()[0]));
     }
     s.outlined(Search {
@@ -83,11 +83,10 @@ impl<S: Simd, F: Fold<S>, B: Fn(S::T, S::T) -> bool> Outlined<S> for Search<S::T
         let buffer = buffer.as_mut_ptr().cast();
         let from_memory = is_from_memory::<S::T>(n);
         let mut from = 0;
-        if streams::pays::<S, F, S::T>(n, x.inc) {
+        if streams::pays::<S, F>(n, x.inc) {
             while n - from >= CHUNKS * len && !best.is_nan() {
                 // SAFETY: the chunks lie in 0..n.
-                let [extremes, _] =
-                    unsafe { two_streams::<S, F, _>(s, x.skip(from).p, S::T::ZERO) };
+                let [extremes, _] = unsafe { two_streams::<S, F>(s, x.skip(from).p, S::T::ZERO) };
                 for (c, extreme) in extremes.into_iter().enumerate() {
                     if !best.is_nan() && (extreme.is_nan() || better(extreme, best)) {
                         (best, best_from) = (extreme, from + c * len);
@@ -104,7 +103,7 @@ impl<S: Simd, F: Fold<S>, B: Fn(S::T, S::T) -> bool> Outlined<S> for Search<S::T
             // SAFETY: the chunk lies in 0..n.
             let extreme = unsafe {
                 let part = x.contiguous(from, count, buffer);
-                s.first(chunk::<S, F, _>(s, count, part, part, zero).as_ref()[0])
+                s.first(chunk::<S, F>(s, count, part, part, zero).as_ref()[0])
             };
             if extreme.is_nan() || better(extreme, best) {
                 (best, best_from) = (extreme, from);

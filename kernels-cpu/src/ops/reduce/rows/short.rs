@@ -1,26 +1,26 @@
 //! Rows of at most four registers, N of them at a time.
 
 use super::{Rows, write_checked};
-use crate::element::{Element, Storage};
+use crate::element::Element;
 use crate::ops::reduce::Fold;
 use crate::ops::reduce::fold::{combine, select, start};
-use crate::simd::{Access, Simd};
+use crate::simd::Simd;
 
 /// [`group`](super::group) for N rows of `REGS` registers each, the last of which may be partial.
 ///
 /// # Safety
 /// As [`group`], for N rows of `REGS` registers.
 #[inline(always)]
-pub unsafe fn short<S: Simd + Access<M>, F: Fold<S>, M: Storage, const REGS: usize>(
+pub unsafe fn short<S: Simd, F: Fold<S>, const REGS: usize>(
     s: S,
-    m: Rows<S::T, M>,
+    m: Rows<S::T>,
     i: usize,
     out: *mut S::T,
 ) -> bool {
     if m.n == REGS * S::N {
-        short_rows::<S, F, M, REGS, true>(s, m, i, out)
+        short_rows::<S, F, REGS, true>(s, m, i, out)
     } else {
-        short_rows::<S, F, M, REGS, false>(s, m, i, out)
+        short_rows::<S, F, REGS, false>(s, m, i, out)
     }
 }
 
@@ -30,19 +30,13 @@ pub unsafe fn short<S: Simd + Access<M>, F: Fold<S>, M: Storage, const REGS: usi
 /// # Safety
 /// As [`short`].
 #[inline(always)]
-unsafe fn short_rows<
-    S: Simd + Access<M>,
-    F: Fold<S>,
-    M: Storage,
-    const REGS: usize,
-    const WHOLE: bool,
->(
+unsafe fn short_rows<S: Simd, F: Fold<S>, const REGS: usize, const WHOLE: bool>(
     s: S,
-    m: Rows<S::T, M>,
+    m: Rows<S::T>,
     i: usize,
     out: *mut S::T,
 ) -> bool {
-    let mut group = Short::<S, M, REGS, WHOLE> {
+    let mut group = Short::<S, REGS, WHOLE> {
         m,
         i,
         x: m.row(i),
@@ -63,17 +57,15 @@ unsafe fn short_rows<
 }
 
 /// N rows from i on, of `REGS` registers each.
-struct Short<S: Simd, M, const REGS: usize, const WHOLE: bool> {
-    m: Rows<S::T, M>,
+struct Short<S: Simd, const REGS: usize, const WHOLE: bool> {
+    m: Rows<S::T>,
     i: usize,
     /// Row i.
-    x: *const M,
+    x: *const S::T,
     nan_acc: S::V,
 }
 
-impl<S: Simd + Access<M>, M: Storage, const REGS: usize, const WHOLE: bool>
-    Short<S, M, REGS, WHOLE>
-{
+impl<S: Simd, const REGS: usize, const WHOLE: bool> Short<S, REGS, WHOLE> {
     /// Combines the rows in slots p..p + 8, see [`Simd::unzip_row`].
     ///
     /// # Safety

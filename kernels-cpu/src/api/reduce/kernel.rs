@@ -2,9 +2,13 @@
 
 use core::marker::PhantomData;
 
-use crate::api::reduce::{
-    Chunks, Output, ReductionKernels, RowMatrix, Search, StridedVector, reduce_rows, search_rows,
-};
+use super::fold::StridedVector;
+use super::gathered::Chunks;
+use super::output::Output;
+use super::reduction::ReductionKernels;
+use super::rows::{RowMatrix, reduce};
+use super::search::{Search, search};
+use crate::dispatch::Compute;
 use crate::element::{Element, Storage};
 use crate::exec::Exec;
 use crate::level::Level;
@@ -17,16 +21,13 @@ pub trait Kernel: Sync {
     /// Bytes of a result.
     fn result_size(&self) -> usize;
 
-    /// Returns whether columns are reduced faster than if each were reduced by itself.
-    fn takes_columns(&self) -> bool;
-
     /// Reduces each row of a matrix. All strides count bytes.
     ///
     /// # Safety
     /// The rows must be valid and aligned, `out` be valid for a result of each.
     unsafe fn rows(&self, exec: &Exec<'_>, rows: RowMatrix<u8>, out: StridedVector<u8>);
 
-    /// Reduces `vectors` vectors of n > 0 elements, at most [`MAX_GATHERED`](crate::api::reduce::MAX_GATHERED), and
+    /// Reduces `vectors` vectors of n > 0 elements, at most [`MAX_GATHERED`](super::MAX_GATHERED), and
     /// writes the results `inc` bytes apart.
     ///
     /// # Safety
@@ -41,10 +42,33 @@ pub trait Kernel: Sync {
     );
 }
 
-/// A reduction with results of the type `O`.
-pub struct Elements<'a, T: Storage, O>(pub &'a ReductionKernels<T>, pub PhantomData<fn() -> O>);
+/// A reduction that takes a vector of elements of the type `M` too, which it widens.
+pub trait KernelOf<M>: Kernel {
+    /// Reduces a vector to a result, with the threads of `exec`.
+    ///
+    /// # Safety
+    /// The vector must be valid and have `n` elements, and `out` be valid for a result.
+    unsafe fn vector(&self, exec: &Exec<'_>, n: usize, x: StridedVector<M>, out: *mut u8);
+}
 
-impl<T: Storage, O: Output<T>> Kernel for Elements<'_, T, O> {
+/// A reduction with results of the type `O`.
+pub struct Elements<'a, T: Element, O>(pub &'a ReductionKernels<T>, pub PhantomData<fn() -> O>);
+
+impl<M: Storage, O: Output<Compute<M>>> KernelOf<M> for Elements<'_, Compute<M>, O> {
+    unsafe fn vector(&self, exec: &Exec<'_>, n: usize, x: StridedVector<M>, out: *mut u8) {
+        // SAFETY: as the caller's.
+        unsafe { out.cast::<O>().write(O::of_vector(exec, &self.0.one, n, x)) };
+    }
+}
+
+impl<M: Storage> KernelOf<M> for Search<Compute<M>> {
+    unsafe fn vector(&self, _exec: &Exec<'_>, n: usize, x: StridedVector<M>, out: *mut u8) {
+        // SAFETY: as the caller's.
+        unsafe { out.cast::<i64>().write(self.of_widened(n, x)) };
+    }
+}
+
+impl<T: Element, O: Output<T>> Kernel for Elements<'_, T, O> {
     fn level(&self) -> Level {
         self.0.level
     }
@@ -53,14 +77,10 @@ impl<T: Storage, O: Output<T>> Kernel for Elements<'_, T, O> {
         size_of::<O>()
     }
 
-    fn takes_columns(&self) -> bool {
-        self.0.takes_columns()
-    }
-
     unsafe fn rows(&self, exec: &Exec<'_>, rows: RowMatrix<u8>, out: StridedVector<u8>) {
         let (rows, out) = (rows.elements::<T>(), out.elements::<O>());
         // SAFETY: as the caller's.
-        unsafe { reduce_rows(exec, self.0, rows, out) };
+        unsafe { reduce(exec, self.0, rows, out) };
     }
 
     unsafe fn gathered(
@@ -104,14 +124,10 @@ impl<T: Element> Kernel for Search<T> {
         size_of::<i64>()
     }
 
-    fn takes_columns(&self) -> bool {
-        true
-    }
-
     unsafe fn rows(&self, exec: &Exec<'_>, rows: RowMatrix<u8>, out: StridedVector<u8>) {
         let (rows, out) = (rows.elements::<T>(), out.elements::<i64>());
         // SAFETY: as the caller's.
-        unsafe { search_rows(exec, *self, rows, out) };
+        unsafe { search(exec, *self, rows, out) };
     }
 
     unsafe fn gathered(

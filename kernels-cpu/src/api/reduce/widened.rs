@@ -1,0 +1,350 @@
+//! Reductions of 16-bit floats. Their elements are widened to `f32`, which holds every value exactly, a block at a time that
+//! stays in a cache; the kernels of `f32` reduce that, and results are rounded once.
+
+use core::mem::MaybeUninit;
+
+use super::fold::{FoldKernels, StridedVector};
+use super::gathered::{Chunk, Chunks, MAX_GATHERED};
+use super::kernel::{Kernel, KernelOf};
+use super::rows::RowMatrix;
+use super::tree::ChunkTree;
+use super::vectors::VectorLayout;
+use crate::copy::{CopyLoop, copy};
+use crate::detect::l2_bytes;
+use crate::dispatch::{Compute, Kernels};
+use crate::element::{Element, Storage};
+use crate::exec::Exec;
+use crate::level::Level;
+use crate::ops::reduce::chunk_len;
+use crate::recipe::Folded;
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+/// Bytes of a block of widened rows: a part of L1.
+const ROWS_BYTES: usize = 32 << 10;
+/// The fewest rows of a block.
+const FEWEST_ROWS: usize = 16;
+/// The fewest columns of a block, and the most vectors, whose results are on the stack.
+const FEWEST_COLUMNS: usize = 32;
+const MOST: usize = 256;
+/// Most bytes of a block of columns.
+const MOST_BYTES: usize = 4 << 20;
+
+/// Folds a vector: widens it chunk by chunk, and builds the tree over the chunks.
+///
+/// # Safety
+/// `x`, and `y` if it is another vector, must be valid at `n` elements.
+// Not inlined, because of its stack.
+#[inline(never)]
+pub unsafe fn fold_widened<M: Storage>(
+    fold: FoldKernels<Compute<M>>,
+    n: usize,
+    x: StridedVector<M>,
+    y: StridedVector<M>,
+    param: Compute<M>,
+) -> Folded<Compute<M>> {
+    let level = fold.level;
+    let is_pair = x.at(0) != y.at(0) || x.inc != y.inc;
+    let mut buffers = [const { Chunk::uninit() }; 2];
+    let [p, q] = buffers.each_mut().map(|one| one.as_mut_ptr().cast());
+    let zero = Folded(Compute::<M>::ZERO, Compute::<M>::ZERO);
+    let mut tree = ChunkTree::EMPTY;
+    let mut from = 0;
+    // SAFETY: as the caller's; a chunk fits a buffer.
+    unsafe {
+        loop {
+            let len = chunk_len::<Compute<M>>().min(n - from);
+            widen_strided(level, len, x.from(from), p);
+            let q = if is_pair {
+                widen_strided(level, len, y.from(from), q);
+                q
+            } else {
+                p
+            };
+            let folded = (fold.vector)(len, p, 1, q, 1, param);
+            from += len;
+            if from == n && from == len {
+                return folded;
+            }
+            tree.push(folded, |a, b| fold.join.both(a, b));
+            if from == n {
+                return tree.finish(|a, b| fold.join.both(a, b)).unwrap_or(zero);
+            }
+        }
+    }
+}
+
+/// Widens `n` elements, at most a chunk.
+///
+/// # Safety
+/// `x` must be valid at `n` elements, and `to` have room for them.
+pub unsafe fn widen_strided<M: Storage>(
+    level: Level,
+    n: usize,
+    x: StridedVector<M>,
+    to: *mut Compute<M>,
+) {
+    let widen = Kernels::<M>::new(level).widen();
+    // SAFETY: as the caller's.
+    unsafe {
+        if x.inc == 1 {
+            return widen(n, x.at(0), to);
+        }
+        const LEN: usize = 256;
+        let mut copy = [M::default(); LEN];
+        let mut from = 0;
+        while from < n {
+            let len = LEN.min(n - from);
+            for (i, slot) in copy.iter_mut().enumerate().take(len) {
+                *slot = *x.at(from + i);
+            }
+            widen(len, copy.as_ptr(), to.add(from));
+            from += len;
+        }
+    }
+}
+
+/// Vectors that are widened chunk by chunk.
+pub struct WidenedChunks<'a, M> {
+    level: Level,
+    chunks: &'a mut dyn Chunks,
+    /// The chunk of one vector.
+    widened: Chunk,
+    of: core::marker::PhantomData<M>,
+}
+
+impl<'a, M: Storage> WidenedChunks<'a, M> {
+    /// Widens the elements of `chunks`.
+    pub fn new(level: Level, chunks: &'a mut dyn Chunks) -> Self {
+        Self {
+            level,
+            chunks,
+            widened: Chunk::uninit(),
+            of: core::marker::PhantomData,
+        }
+    }
+}
+
+impl<M: Storage> Chunks for WidenedChunks<'_, M> {
+    unsafe fn chunk(&mut self, from: usize, len: usize) -> (*const u8, isize) {
+        // SAFETY: as the caller's.
+        unsafe { self.chunks.chunk(from, len) }
+    }
+
+    unsafe fn computed(&mut self, x: *const u8, len: usize) -> *const u8 {
+        let to: *mut Compute<M> = self.widened.as_mut_ptr().cast();
+        // SAFETY: the caller vouches for the elements, and there is room for a chunk.
+        unsafe { Kernels::<M>::new(self.level).widen()(len, x.cast(), to) };
+        to.cast_const().cast()
+    }
+}
+
+/// The reduction of elements of the type `M` by a kernel of its type of arithmetic.
+pub struct Widened<'a, M> {
+    pub kernel: &'a dyn KernelOf<M>,
+    /// Whether results are rounded to the type `M`.
+    pub rounds: bool,
+}
+
+impl<M: Storage> Kernel for Widened<'_, M> {
+    fn level(&self) -> Level {
+        self.kernel.level()
+    }
+
+    fn result_size(&self) -> usize {
+        if self.rounds {
+            size_of::<M>()
+        } else {
+            self.kernel.result_size()
+        }
+    }
+
+    unsafe fn rows(&self, exec: &Exec<'_>, rows: RowMatrix<u8>, out: StridedVector<u8>) {
+        let matrix = rows.elements::<M>();
+        // SAFETY: as the caller's.
+        unsafe {
+            match matrix
+                .layout()
+                .and_then(|layout| Block::new(layout, matrix.n))
+            {
+                Some(block) => self.blocks(exec, matrix, block, out),
+                None => self.vectors(exec, matrix, out),
+            }
+        }
+    }
+
+    unsafe fn gathered(
+        &self,
+        vectors: usize,
+        n: usize,
+        chunks: &mut dyn Chunks,
+        out: *mut u8,
+        inc: isize,
+    ) {
+        let mut results = [const { MaybeUninit::<u64>::uninit() }; MAX_GATHERED];
+        let results = results.as_mut_ptr().cast();
+        let size = self.kernel.result_size() as isize;
+        let mut chunks = WidenedChunks::<M>::new(self.level(), chunks);
+        // SAFETY: as the caller's; there is room for the results.
+        unsafe {
+            (self.kernel).gathered(vectors, n, &mut chunks, results, size);
+            self.write(vectors, results, StridedVector::new(out, inc));
+        }
+    }
+}
+
+/// A block of vectors that are widened together.
+#[derive(Clone, Copy)]
+struct Block {
+    are_columns: bool,
+    /// The most vectors.
+    most: usize,
+    /// Bytes of the widened elements.
+    bytes: usize,
+}
+
+impl Block {
+    /// Returns the blocks of vectors of `n` elements; `None` if they are too long.
+    fn new(layout: VectorLayout, n: usize) -> Option<Self> {
+        let each = n.checked_mul(size_of::<f32>())?.max(1);
+        let are_columns = matches!(layout, VectorLayout::Columns { .. });
+        let most = if are_columns {
+            if each > MOST_BYTES / FEWEST_COLUMNS {
+                return None;
+            }
+            (l2_bytes() / 2 / each).clamp(FEWEST_COLUMNS, MOST)
+        } else {
+            (ROWS_BYTES / each).clamp(FEWEST_ROWS, MOST)
+        };
+        Some(Self {
+            are_columns,
+            most,
+            bytes: most * each + LINE,
+        })
+    }
+}
+
+impl<M: Storage> Widened<'_, M> {
+    /// Reduces vectors in blocks, or one by one where there is no memory for a block.
+    ///
+    /// # Safety
+    /// As [`Kernel::rows`].
+    unsafe fn blocks(
+        &self,
+        exec: &Exec<'_>,
+        matrix: RowMatrix<M>,
+        block: Block,
+        out: StridedVector<u8>,
+    ) {
+        exec.with_optional_scratch(exec.threads(), block.bytes, |scratch| {
+            let within = exec.within_tasks();
+            matrix.split(exec, FEWEST_COLUMNS, |task, from, to| {
+                scratch.with_optional_block(task, |p, bytes| {
+                    let p = p.wrapping_add(p.addr().wrapping_neg() % LINE).cast();
+                    let mut at = from;
+                    while at < to {
+                        let count = block.most.min(to - at);
+                        let part = matrix.part(at, count);
+                        // SAFETY: as the caller's; no other task has these vectors.
+                        unsafe {
+                            if bytes == 0 {
+                                self.vectors(&within(), part, out.from(at));
+                            } else {
+                                self.block(&within(), part, block.are_columns, out.from(at), p);
+                            }
+                        }
+                        at += count;
+                    }
+                });
+            });
+        });
+    }
+
+    /// Widens the vectors of a block at `p`, and reduces them.
+    ///
+    /// # Safety
+    /// As [`Kernel::rows`]; there must be at most [`MOST`] vectors, and room for them.
+    unsafe fn block(
+        &self,
+        exec: &Exec<'_>,
+        part: RowMatrix<M>,
+        are_columns: bool,
+        out: StridedVector<u8>,
+        p: *mut Compute<M>,
+    ) {
+        let widen = Kernels::<M>::new(self.level()).widen();
+        let (m, n) = (part.m, part.n);
+        // Lines of the matrix, of elements that lie next to each other.
+        let (lines, len, step) = if are_columns {
+            (n, m, part.x.cs)
+        } else {
+            (m, n, part.x.rs)
+        };
+        let size = size_of::<Compute<M>>() as isize;
+        let [near, far] = [size, size * len as isize];
+        let strides = if are_columns {
+            [near, far]
+        } else {
+            [far, near]
+        };
+        let mut results = [const { MaybeUninit::<u64>::uninit() }; MOST];
+        let results = results.as_mut_ptr().cast::<u8>();
+        // SAFETY: as the caller's; there is room for the results.
+        unsafe {
+            for i in 0..lines {
+                let line = part.x.ptr.get().wrapping_offset(step * i as isize);
+                widen(len, line, p.add(i * len));
+            }
+            let rows = RowMatrix::new([m, n], p.cast_const().cast(), strides);
+            let to = StridedVector::new(results, self.kernel.result_size() as isize);
+            self.kernel.rows(exec, rows, to);
+            self.write(m, results, out);
+        }
+    }
+
+    /// Reduces vectors one by one.
+    ///
+    /// # Safety
+    /// As [`Kernel::rows`].
+    unsafe fn vectors(&self, exec: &Exec<'_>, matrix: RowMatrix<M>, out: StridedVector<u8>) {
+        let one = |exec: &Exec<'_>, i: usize| {
+            let mut result = MaybeUninit::<u64>::uninit();
+            let result = result.as_mut_ptr().cast();
+            let x = StridedVector::new(matrix.row(i), matrix.x.cs);
+            // SAFETY: as the caller's; no other task has this vector.
+            unsafe {
+                self.kernel.vector(exec, matrix.n, x, result);
+                self.write(1, result, out.from(i));
+            }
+        };
+        if matrix.m < exec.threads() {
+            return (0..matrix.m).for_each(|i| one(exec, i));
+        }
+        matrix.split(exec, 1, |_, from, to| {
+            (from..to).for_each(|i| one(&Exec::new(), i));
+        });
+    }
+
+    /// Writes `count` results of the kernel, at most [`MOST`], to `out`.
+    ///
+    /// # Safety
+    /// `results` must have as many, and `out` be valid for them.
+    unsafe fn write(&self, count: usize, results: *const u8, out: StridedVector<u8>) {
+        let mut rounded = [const { MaybeUninit::<M>::uninit() }; MOST];
+        let rounded = rounded.as_mut_ptr().cast::<M>();
+        let (size, from) = if self.rounds {
+            // SAFETY: as the caller's; results to be rounded are in the type of arithmetic.
+            unsafe { Kernels::<M>::new(self.level()).round()(count, results.cast(), rounded) };
+            (size_of::<M>(), rounded.cast_const().cast())
+        } else {
+            (self.kernel.result_size(), results)
+        };
+        let line = CopyLoop {
+            count,
+            to: out.inc,
+            from: size as isize,
+        };
+        // SAFETY: as the caller's.
+        unsafe { copy(self.level(), size, out.at(0).cast_mut(), from, &[line]) };
+    }
+}
