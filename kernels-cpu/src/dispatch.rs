@@ -157,14 +157,14 @@ for_each_elementwise!(kernels_of_arrays! {} [name arguments output]);
 /// The conversions between types in memory and their types of arithmetic.
 mod convert_kernel {
     use super::*;
-    kernel!(Storage for_each_storage widen (n: usize, from: *const T, to: *mut Compute<T>) [] (ops::convert::widen));
+    kernel!(Storage for_each_storage widen (n: usize, from: *const T, to: *mut Compute<T>, prefetch: bool) [] (ops::convert::widen));
     kernel!(Storage for_each_storage round (n: usize, from: *const Compute<T>, to: *mut T) [] (ops::convert::round));
 }
 
 impl<T: Storage> Kernels<T> {
     /// Widens elements; see [`ops::convert::widen`].
     #[inline(always)]
-    pub fn widen(self) -> unsafe fn(usize, *const T, *mut Compute<T>) {
+    pub fn widen(self) -> unsafe fn(usize, *const T, *mut Compute<T>, bool) {
         convert_kernel::widen::of::<T>(self.0)
     }
 

@@ -3,6 +3,11 @@
 use crate::element::Storage;
 use crate::simd::{Access, Simd};
 
+/// Bytes from the elements that are read to those that are prefetched: a chunk, during whose fold memory would be idle.
+const PREFETCH_DISTANCE: usize = 4 << 10;
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
 /// Copies `n` elements from one type in memory to another, through registers.
 ///
 /// # Safety
@@ -13,10 +18,17 @@ unsafe fn through_registers<S: Simd + Access<A> + Access<B>, A: Storage, B: Stor
     n: usize,
     from: *const A,
     to: *mut B,
+    prefetch: bool,
 ) {
     const UNROLL: usize = 4;
     let mut i = 0;
     while i + UNROLL * S::N <= n {
+        if prefetch {
+            let ahead = from.add(i).wrapping_byte_add(PREFETCH_DISTANCE);
+            for line in (0..UNROLL * S::N * size_of::<A>()).step_by(LINE) {
+                s.prefetch_far(ahead.wrapping_byte_add(line));
+            }
+        }
         for at in [i, i + S::N, i + 2 * S::N, i + 3 * S::N] {
             s.store(to.add(at), s.load(from.add(at)));
         }
@@ -29,7 +41,7 @@ unsafe fn through_registers<S: Simd + Access<A> + Access<B>, A: Storage, B: Stor
     }
 }
 
-/// Widens `n` elements.
+/// Widens `n` elements. With `prefetch`, what follows them in memory is prefetched, as far as they reach.
 ///
 /// # Safety
 /// The arrays must be valid for `n` elements.
@@ -39,8 +51,9 @@ pub unsafe fn widen<S: Simd + Access<M>, M: Storage>(
     n: usize,
     from: *const M,
     to: *mut S::T,
+    prefetch: bool,
 ) {
-    through_registers::<S, M, S::T>(s, n, from, to)
+    through_registers::<S, M, S::T>(s, n, from, to, prefetch)
 }
 
 /// Rounds `n` results to the type in memory.
@@ -54,5 +67,5 @@ pub unsafe fn round<S: Simd + Access<M>, M: Storage>(
     from: *const S::T,
     to: *mut M,
 ) {
-    through_registers::<S, S::T, M>(s, n, from, to)
+    through_registers::<S, S::T, M>(s, n, from, to, false)
 }

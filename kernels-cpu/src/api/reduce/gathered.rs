@@ -40,7 +40,18 @@ pub trait Chunks {
 const CHUNK_BYTES: usize = 8 << 10;
 
 /// Room for a chunk.
-pub(super) type Chunk = MaybeUninit<[u64; CHUNK_BYTES / 8]>;
+#[repr(align(64))]
+pub(super) struct Chunk(MaybeUninit<[u8; CHUNK_BYTES]>);
+
+impl Chunk {
+    pub(super) const fn new() -> Self {
+        Self(MaybeUninit::uninit())
+    }
+
+    pub(super) fn start<T>(&mut self) -> *mut T {
+        self.0.as_mut_ptr().cast()
+    }
+}
 
 /// A vector whose elements have a common stride.
 struct Strided<T> {
@@ -53,7 +64,7 @@ impl<T: Copy> Chunks for Strided<T> {
         if self.x.inc == 1 {
             return (self.x.at(from).cast(), 0);
         }
-        let copy: *mut T = self.copy.as_mut_ptr().cast();
+        let copy: *mut T = self.copy.start();
         for i in 0..len {
             // SAFETY: the caller's vector has these elements, and the copy has room for a chunk.
             unsafe { copy.add(i).write(*self.x.at(from + i)) };
@@ -73,8 +84,8 @@ unsafe fn fold_scaled<T: Element>(
     x: *const T,
     (factor, param): (T, T),
 ) -> Folded<T> {
-    let mut elements = Chunk::uninit();
-    let scaled: *mut T = elements.as_mut_ptr().cast();
+    let mut elements = Chunk::new();
+    let scaled: *mut T = elements.start();
     // SAFETY: the caller vouches for x, and there is room for a chunk.
     unsafe {
         for i in 0..len {
@@ -110,7 +121,7 @@ pub fn of_strided<M: Storage, R>(
 ) -> R {
     let mut strided = Strided {
         x,
-        copy: Chunk::uninit(),
+        copy: Chunk::new(),
     };
     if const { is_element::<M>() } {
         body(&mut strided)

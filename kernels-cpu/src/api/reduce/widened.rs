@@ -45,8 +45,8 @@ pub unsafe fn fold_widened<M: Storage>(
 ) -> Folded<Compute<M>> {
     let level = fold.level;
     let is_pair = x.at(0) != y.at(0) || x.inc != y.inc;
-    let mut buffers = [const { Chunk::uninit() }; 2];
-    let [p, q] = buffers.each_mut().map(|one| one.as_mut_ptr().cast());
+    let mut buffers = [const { Chunk::new() }; 2];
+    let [p, q] = buffers.each_mut().map(Chunk::start);
     let zero = Folded(Compute::<M>::ZERO, Compute::<M>::ZERO);
     let mut tree = ChunkTree::EMPTY;
     let mut from = 0;
@@ -88,7 +88,7 @@ pub unsafe fn widen_strided<M: Storage>(
     // SAFETY: as the caller's.
     unsafe {
         if x.inc == 1 {
-            return widen(n, x.at(0), to);
+            return widen(n, x.at(0), to, true);
         }
         const LEN: usize = 256;
         let mut copy = [M::default(); LEN];
@@ -98,7 +98,7 @@ pub unsafe fn widen_strided<M: Storage>(
             for (i, slot) in copy.iter_mut().enumerate().take(len) {
                 *slot = *x.at(from + i);
             }
-            widen(len, copy.as_ptr(), to.add(from));
+            widen(len, copy.as_ptr(), to.add(from), false);
             from += len;
         }
     }
@@ -119,7 +119,7 @@ impl<'a, M: Storage> WidenedChunks<'a, M> {
         Self {
             level,
             chunks,
-            widened: Chunk::uninit(),
+            widened: Chunk::new(),
             of: core::marker::PhantomData,
         }
     }
@@ -132,9 +132,9 @@ impl<M: Storage> Chunks for WidenedChunks<'_, M> {
     }
 
     unsafe fn computed(&mut self, x: *const u8, len: usize) -> *const u8 {
-        let to: *mut Compute<M> = self.widened.as_mut_ptr().cast();
+        let to: *mut Compute<M> = self.widened.start();
         // SAFETY: the caller vouches for the elements, and there is room for a chunk.
-        unsafe { Kernels::<M>::new(self.level).widen()(len, x.cast(), to) };
+        unsafe { Kernels::<M>::new(self.level).widen()(len, x.cast(), to, true) };
         to.cast_const().cast()
     }
 }
@@ -163,11 +163,9 @@ impl<M: Storage> Kernel for Widened<'_, M> {
         let matrix = rows.elements::<M>();
         // SAFETY: as the caller's.
         unsafe {
-            match matrix
-                .layout()
-                .and_then(|layout| Block::new(layout, matrix.n))
-            {
-                Some(block) => self.blocks(exec, matrix, block, out),
+            match matrix.layout().map(|layout| Block::new(layout, matrix.n)) {
+                Some(Some(block)) => self.blocks(exec, matrix, block, out),
+                Some(None) => self.tall_columns(exec, matrix, out),
                 None => self.vectors(exec, matrix, out),
             }
         }
@@ -287,18 +285,69 @@ impl<M: Storage> Widened<'_, M> {
         } else {
             [far, near]
         };
+        // Lines without gaps are one.
+        let is_dense = step == len as isize;
+        let (lines, len) = if is_dense {
+            (1, lines * len)
+        } else {
+            (lines, len)
+        };
         let mut results = [const { MaybeUninit::<u64>::uninit() }; MOST];
         let results = results.as_mut_ptr().cast::<u8>();
         // SAFETY: as the caller's; there is room for the results.
         unsafe {
             for i in 0..lines {
                 let line = part.x.ptr.get().wrapping_offset(step * i as isize);
-                widen(len, line, p.add(i * len));
+                widen(len, line, p.add(i * len), is_dense);
             }
             let rows = RowMatrix::new([m, n], p.cast_const().cast(), strides);
             let to = StridedVector::new(results, self.kernel.result_size() as isize);
             self.kernel.rows(exec, rows, to);
             self.write(m, results, out);
+        }
+    }
+
+    /// Reduces columns that are too long for a block, chunk by chunk.
+    ///
+    /// # Safety
+    /// As [`Kernel::rows`].
+    unsafe fn tall_columns(&self, exec: &Exec<'_>, matrix: RowMatrix<M>, out: StridedVector<u8>) {
+        exec.with_optional_scratch(exec.threads(), TallColumns::<M>::BYTES, |scratch| {
+            matrix.split(exec, MAX_GATHERED, |task, from, to| {
+                scratch.with_optional_block(task, |p, bytes| {
+                    let p = p.wrapping_add(p.addr().wrapping_neg() % LINE).cast();
+                    let mut at = from;
+                    while at < to {
+                        let part = matrix.part(at, MAX_GATHERED.min(to - at));
+                        // SAFETY: as the caller's; no other task has these columns.
+                        unsafe {
+                            if bytes == 0 {
+                                self.vectors(&Exec::new(), part, out.from(at));
+                            } else {
+                                self.group(part, out.from(at), p);
+                            }
+                        }
+                        at += part.m;
+                    }
+                });
+            });
+        });
+    }
+
+    /// Reduces at most [`MAX_GATHERED`] columns.
+    ///
+    /// # Safety
+    /// As [`Kernel::rows`]; there must be room for [`TallColumns`] at `p`.
+    unsafe fn group(&self, part: RowMatrix<M>, out: StridedVector<u8>, p: *mut Compute<M>) {
+        let mut results = [const { MaybeUninit::<u64>::uninit() }; MAX_GATHERED];
+        let results = results.as_mut_ptr().cast();
+        let size = self.kernel.result_size() as isize;
+        let level = self.level();
+        let mut chunks = TallColumns { level, part, p };
+        // SAFETY: as the caller's; there is room for the results.
+        unsafe {
+            (self.kernel).gathered(part.m, part.n, &mut chunks, results, size);
+            self.write(part.m, results, out);
         }
     }
 
@@ -346,5 +395,48 @@ impl<M: Storage> Widened<'_, M> {
         };
         // SAFETY: as the caller's.
         unsafe { copy(self.level(), size, out.at(0).cast_mut(), from, &[line]) };
+    }
+}
+
+/// Columns whose chunks are widened and transposed, all of them together so that memory is read along its lines.
+struct TallColumns<M: Storage> {
+    level: Level,
+    part: RowMatrix<M>,
+    /// Room for the rows of a chunk, then for its columns.
+    p: *mut Compute<M>,
+}
+
+impl<M: Storage> TallColumns<M> {
+    const CHUNK: usize = chunk_len::<Compute<M>>();
+    /// Elements from one column's chunk to the next: different sets of a cache.
+    const PITCH: usize = Self::CHUNK + LINE / size_of::<Compute<M>>();
+    /// Bytes of the room.
+    const BYTES: usize =
+        MAX_GATHERED * (Self::CHUNK + Self::PITCH) * size_of::<Compute<M>>() + LINE;
+}
+
+impl<M: Storage> Chunks for TallColumns<M> {
+    unsafe fn chunk(&mut self, from: usize, len: usize) -> (*const u8, isize) {
+        let kernels = Kernels::<M>::new(self.level);
+        let (widen, transpose) = (
+            kernels.widen(),
+            Kernels::<Compute<M>>::new(self.level).transpose_block(),
+        );
+        let (count, x) = (self.part.m, self.part.x);
+        let columns = self.p.wrapping_add(MAX_GATHERED * Self::CHUNK);
+        // SAFETY: the caller vouches for the elements; there is room for a chunk of each column.
+        unsafe {
+            if x.cs == count as isize {
+                widen(len * count, x.at(0, from), self.p, true);
+            } else {
+                for i in 0..len {
+                    widen(count, x.at(0, from + i), self.p.add(i * count), false);
+                }
+            }
+            let step = count as isize;
+            transpose(len, count, self.p, step, columns, Self::PITCH as isize);
+        }
+        let step = Self::PITCH * size_of::<Compute<M>>();
+        (columns.cast_const().cast(), step as isize)
     }
 }

@@ -149,6 +149,8 @@ fn of_rows<H: Half>() {
         (70, 66),
         (300, 200),
         (500, 600),
+        // Columns longer than a block has room for.
+        (19, 33_000),
     ];
     for (m, n) in shapes {
         let x = numbers::<H>(m * n, 9);
