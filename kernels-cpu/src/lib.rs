@@ -281,12 +281,13 @@ pub mod backend {
     pub mod tensor {
         pub use crate::tensor::checked::*;
         pub use crate::tensor::convert::{CheckedConversion, check_convert};
+        pub use crate::tensor::dot::{DotTypes, check_dot};
         pub use crate::tensor::element_type::ElementType;
         pub use crate::tensor::gradients::{check_lsq_grad, check_mse_grad};
         pub use crate::tensor::kind::*;
         pub use crate::tensor::list::{List, MAX_RANK};
         pub use crate::tensor::loops::*;
-        pub use crate::tensor::matmul::{MatmulTypes, check_dot, check_matmul};
+        pub use crate::tensor::matmul::{MatmulTypes, check_matmul};
         pub use crate::tensor::mse_grad::MseGradTensors;
         pub use crate::tensor::operand::*;
         pub use crate::tensor::product::{Batches, Product};

@@ -9,3 +9,4 @@ pub mod mixed;
 pub mod outer;
 pub mod reduce;
 pub mod row_map;
+pub(crate) mod widen;

@@ -1,24 +1,24 @@
 //! Losses and their gradients over tensors: `mse_grad` and `lsq_grad`.
 
 use super::contiguous::ContiguousTensor;
-use super::element_type::ElementType;
+use super::element_type::with_storage;
 use super::kind::{Location, Type};
 use super::mse_grad::MseGradTensors;
 use super::operand::{Operand, Tensor};
 use super::strided::StridedTensor;
-use super::vectors::element_type;
+use super::vectors::float_type;
 use crate::api::fused::check::LsqArguments;
 use crate::api::fused::lsq::{Incs, Lsq};
-use crate::api::fused::run_lsq_grad;
-use crate::dispatch::Kernels;
-use crate::element::Element;
+use crate::api::fused::{run_lsq_grad, run_mse_grad};
+use crate::dispatch::{Compute, Kernels};
+use crate::element::{Dtype, Storage};
 use crate::error::{Error, Result};
 use crate::exec::{Exec, Shared};
-use crate::{raw, with_element};
 
 /// grad = 2 (pred - target), and loss = the sum of (pred - target)^2, in one pass. The first three have one shape and any
 /// strides; `loss` has one element. The loss has the bits of [`mse_grad`](crate::mse_grad()) of the elements in row-major
-/// order. `grad` may be exactly `pred` or `target`. The types are `f32` and `f64`.
+/// order. `grad` may be exactly `pred` or `target`. All have one type of floats, but the loss of `f16` and `bf16` may also be
+/// `f32`, not rounded.
 ///
 /// # Errors
 /// `ShapeMismatch`, `TypeMismatch`, `UnsupportedType`, `Unsupported` for memory of a GPU; `Overlap` when `grad` overlaps an
@@ -38,7 +38,7 @@ pub unsafe fn mse_grad(
     // SAFETY: as the caller's.
     unsafe {
         if let Some(out) = ContiguousTensor::new(grad)
-            && let Some(element) = out.of.element()
+            && let Type::Float(dtype) = out.of
             && out.fits(pred)
             && out.fits(target)
             && let Some(sum) = StridedTensor::<0>::read(loss, out.of)
@@ -48,8 +48,8 @@ pub unsafe fn mse_grad(
                 tensor.data.cast::<u8>().wrapping_add(bytes)
             };
             let (n, pred, target) = (out.count, first(pred), first(target));
-            return with_element!(element, T => {
-                contiguous::<T>(exec, n, pred, target, out.p, sum.p)
+            return with_storage!(dtype, T => {
+                contiguous::<T, T>(exec, n, pred, target, out.p, sum.p)
             });
         }
         mse_grad_general(exec, pred, target, grad, loss)
@@ -60,7 +60,7 @@ pub unsafe fn mse_grad(
 ///
 /// # Safety
 /// As [`mse_grad`].
-unsafe fn contiguous<T: Element>(
+unsafe fn contiguous<T: Storage, L: Storage<Compute = Compute<T>>>(
     exec: &Exec<'_>,
     n: usize,
     pred: *const u8,
@@ -70,7 +70,7 @@ unsafe fn contiguous<T: Element>(
 ) -> Result<()> {
     let (pred, target) = (pred.cast::<T>(), target.cast::<T>());
     // SAFETY: as the caller's.
-    unsafe { raw::mse_grad(exec, n as i64, pred, target, grad.cast(), loss.cast()) }
+    unsafe { run_mse_grad::<T, L>(exec, n as i64, pred, target, grad.cast(), loss.cast()) }
 }
 
 /// [`mse_grad`] of any tensors.
@@ -87,19 +87,47 @@ unsafe fn mse_grad_general(
     loss: &Tensor,
 ) -> Result<()> {
     // SAFETY: as the caller's.
-    let (element, tensors, loss) =
+    let (dtype, tensors, loss) =
         unsafe { check_mse_grad(pred, target, grad, loss, Location::Host)? };
-    let n = tensors.count();
     // SAFETY: the operands have been checked; the caller vouches for their elements.
     unsafe {
-        with_element!(element, T => match tensors.arrays() {
-            None => tensors.run::<T>(exec, loss),
-            Some([pred, target, grad]) => contiguous::<T>(exec, n, pred, target, grad, loss),
+        with_storage!(dtype, T => if loss.is_own {
+            of_checked::<T, T>(exec, &tensors, loss.p)
+        } else {
+            of_checked::<T, Compute<T>>(exec, &tensors, loss.p)
         })
     }
 }
 
-/// Checks the arguments of [`mse_grad`], which are in `memory`; returns them, and the address of the loss.
+/// [`mse_grad`] of checked tensors.
+///
+/// # Safety
+/// As [`mse_grad`].
+unsafe fn of_checked<T: Storage, L: Storage<Compute = Compute<T>>>(
+    exec: &Exec<'_>,
+    tensors: &MseGradTensors,
+    loss: *mut u8,
+) -> Result<()> {
+    let n = tensors.count();
+    // SAFETY: as the caller's.
+    unsafe {
+        match tensors.arrays() {
+            None => tensors.run::<T, L>(exec, loss),
+            Some([pred, target, grad]) => contiguous::<T, L>(exec, n, pred, target, grad, loss),
+        }
+    }
+}
+
+/// Where the loss goes, and whether it has the type of the elements.
+#[derive(Clone, Copy)]
+pub struct Loss {
+    /// Its address.
+    pub p: *mut u8,
+    /// Whether it has the type of the elements; else that of their arithmetic.
+    pub is_own: bool,
+}
+
+/// Checks the arguments of [`mse_grad`], which are in `memory`; returns them, and where the loss goes.
 ///
 /// # Errors
 /// As [`mse_grad`].
@@ -113,14 +141,18 @@ pub unsafe fn check_mse_grad(
     grad: &Tensor,
     loss: &Tensor,
     memory: Location,
-) -> Result<(ElementType, MseGradTensors, *mut u8)> {
+) -> Result<(Dtype, MseGradTensors, Loss)> {
     // SAFETY: as the caller's.
     let read = |tensor, arg| unsafe { Operand::in_memory(tensor, arg, memory) };
     let (pred, target) = (read(pred, "pred")?, read(target, "target")?);
     let (grad, loss) = (read(grad, "grad")?, read(loss, "loss")?);
-    let element = element_type(&pred)?;
-    for operand in [&target, &grad, &loss] {
+    let dtype = float_type(&pred, memory)?;
+    for operand in [&target, &grad] {
         operand.same_type(&pred)?;
+    }
+    let is_own = dtype.size() > 2 || loss.of != Type::Float(Dtype::F32);
+    if is_own {
+        loss.same_type(&pred)?;
     }
     for operand in [&target, &grad] {
         let fits = operand.rank() == pred.rank()
@@ -138,11 +170,12 @@ pub unsafe fn check_mse_grad(
         loss.apart_from(input)?;
     }
     loss.apart_from(&grad)?;
-    Ok((element, MseGradTensors::new(&pred, &target, &grad)?, loss.p))
+    let loss = Loss { p: loss.p, is_own };
+    Ok((dtype, MseGradTensors::new(&pred, &target, &grad)?, loss))
 }
 
 /// grad = 2 a^T (a x - y), for a matrix `a` and vectors `x`, `y` and `grad` of any strides, with `a` read once. It has the
-/// bits of [`lsq_grad`](crate::lsq_grad()). The types are `f32` and `f64`.
+/// bits of [`lsq_grad`](crate::lsq_grad()). All have one type of floats.
 ///
 /// An `x` that is not contiguous is copied to scratch memory, unless the caller's workspace is used: this is slower then.
 ///
@@ -165,7 +198,7 @@ pub unsafe fn lsq_grad(
     // SAFETY: as the caller's.
     unsafe {
         if let Some(of) = Type::of(a.dtype_code, a.dtype_bits)
-            && let Some(element) = of.element()
+            && let Type::Float(dtype) = of
             && let (Some(a), Some(x)) = (
                 StridedTensor::<2>::read(a, of),
                 StridedTensor::<1>::read(x, of),
@@ -178,7 +211,7 @@ pub unsafe fn lsq_grad(
             && let ([m], [n]) = (y.shape, x.shape)
             && a.shape == [m, n]
         {
-            return with_element!(element, T => of_contiguous::<T>(exec, &a, x.p, y.p, grad.p));
+            return with_storage!(dtype, T => of_contiguous::<T>(exec, &a, x.p, y.p, grad.p));
         }
         lsq_grad_general(exec, problem)
     }
@@ -188,7 +221,7 @@ pub unsafe fn lsq_grad(
 ///
 /// # Safety
 /// As [`lsq_grad`].
-unsafe fn of_contiguous<T: Element>(
+unsafe fn of_contiguous<T: Storage>(
     exec: &Exec<'_>,
     a: &StridedTensor<2>,
     x: *const u8,
@@ -218,12 +251,12 @@ unsafe fn lsq_grad_general(
     (a, x, y, grad): (&Tensor, &Tensor, &Tensor, &Tensor),
 ) -> Result<()> {
     // SAFETY: as the caller's.
-    let (element, a, vectors) = unsafe { check_lsq_grad(a, x, y, grad, Location::Host)? };
+    let (dtype, a, vectors) = unsafe { check_lsq_grad(a, x, y, grad, Location::Host)? };
     if a.shape[1] == 0 {
         return Ok(());
     }
     // SAFETY: the operands have been checked; the caller vouches for their elements.
-    unsafe { with_element!(element, T => of_strided::<T>(exec, &a, &vectors)) }
+    unsafe { with_storage!(dtype, T => of_strided::<T>(exec, &a, &vectors)) }
 }
 
 /// Checks the arguments of [`lsq_grad`], which are in `memory`; returns `a`, and `x`, `y` and `grad`.
@@ -240,12 +273,12 @@ pub unsafe fn check_lsq_grad(
     y: &Tensor,
     grad: &Tensor,
     memory: Location,
-) -> Result<(ElementType, StridedTensor<2>, [StridedTensor<1>; 3])> {
+) -> Result<(Dtype, StridedTensor<2>, [StridedTensor<1>; 3])> {
     // SAFETY: as the caller's.
     let read = |tensor, arg| unsafe { Operand::in_memory(tensor, arg, memory) };
     let (a, x) = (read(a, "a")?, read(x, "x")?);
     let (y, grad) = (read(y, "y")?, read(grad, "grad")?);
-    let element = element_type(&a)?;
+    let dtype = float_type(&a, memory)?;
     if a.rank() != 2 {
         return Err(Error::ShapeMismatch { arg: a.arg });
     }
@@ -262,14 +295,14 @@ pub unsafe fn check_lsq_grad(
     let vectors = [x, y, grad]
         .each_ref()
         .map(StridedTensor::contiguous_if_short);
-    Ok((element, StridedTensor::contiguous_if_short(&a), vectors))
+    Ok((dtype, StridedTensor::contiguous_if_short(&a), vectors))
 }
 
 /// [`lsq_grad`] of checked operands.
 ///
 /// # Safety
 /// As [`lsq_grad`].
-unsafe fn of_strided<T: Element>(
+unsafe fn of_strided<T: Storage>(
     exec: &Exec<'_>,
     a: &StridedTensor<2>,
     [x, y, grad]: &[StridedTensor<1>; 3],

@@ -1,4 +1,4 @@
-//! Products of matrices over tensors: `matmul` and `dot`.
+//! Products of matrices over tensors: `matmul`.
 
 use super::element_type::ElementType;
 use super::kind::{Location, Type};
@@ -13,7 +13,7 @@ use crate::api::mixed::{Options, ProductTypes};
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::Exec;
-use crate::{raw, with_element};
+use crate::with_element;
 
 /// What follows a product: factors, a bias, then a clamp. See [`MatmulOptions`](crate::MatmulOptions).
 #[derive(Clone, Copy, Default)]
@@ -70,37 +70,6 @@ pub unsafe fn matmul(
     }
 }
 
-/// The dot products along the last axes of `x` and `y`; the other axes are broadcast, and `out` has exactly the broadcast
-/// shape. Each has the bits of [`dot`](crate::dot()). The types are `f32` and `f64`.
-///
-/// # Errors
-/// As [`matmul`].
-///
-/// # Safety
-/// The tensors must be valid at all elements, inputs for reading and the output for writing.
-#[inline]
-pub unsafe fn dot(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Result<()> {
-    // SAFETY: as the caller's.
-    unsafe {
-        if let Some(of) = Type::of(x.dtype_code, x.dtype_bits)
-            && let Some(element) = of.element()
-            && let (Some(x), Some(y)) = (
-                StridedTensor::<1>::read(x, of),
-                StridedTensor::<1>::read(y, of),
-            )
-            && let Some(out) = StridedTensor::<0>::read(out, of)
-            && x.shape == y.shape
-        {
-            let ([n], [incx], [incy]) = (x.shape, x.strides, y.strides);
-            let (x, y, out) = (x.p, y.p, out.p);
-            return with_element!(element, T => {
-                raw::dot::<T>(exec, n, x.cast(), incx, y.cast(), incy, out.cast())
-            });
-        }
-        dot_general(exec, x, y, out)
-    }
-}
-
 /// One product of matrices.
 ///
 /// # Safety
@@ -123,7 +92,7 @@ unsafe fn single<T: Element>(
 }
 
 /// An axis that a vector lacks.
-const ONE: Axis = Axis { count: 1, step: 0 };
+pub(super) const ONE: Axis = Axis { count: 1, step: 0 };
 
 /// [`matmul`] of any tensors.
 ///
@@ -323,85 +292,11 @@ fn biases(bias: &Operand, m: usize, n: usize) -> Result<(Bias, Bias)> {
     }
 }
 
-/// [`dot`] of any tensors.
-///
-/// # Safety
-/// As [`dot`].
-#[cold]
-#[inline]
-unsafe fn dot_general(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Result<()> {
-    // SAFETY: as the caller's.
-    unsafe {
-        match &mut check_dot(x, y, out, Location::Host)? {
-            Some((element, product)) => product.run(exec, *element),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Checks the arguments of [`dot`], which are in `memory`; `None` if there is nothing to compute.
-///
-/// # Errors
-/// As [`dot`].
-///
-/// # Safety
-/// `shape` and `strides` of each tensor must be valid.
-#[inline(never)]
-pub unsafe fn check_dot(
-    x: &Tensor,
-    y: &Tensor,
-    out: &Tensor,
-    memory: Location,
-) -> Result<Option<(ElementType, Product)>> {
-    // SAFETY: as the caller's.
-    let read = |tensor, arg| unsafe { Operand::in_memory(tensor, arg, memory) };
-    let (x, y, out) = (read(x, "x")?, read(y, "y")?, read(out, "out")?);
-    let element = element_type(&x)?;
-    y.same_type(&x)?;
-    out.same_type(&x)?;
-    let (Some(&along_x), Some(&along_y)) = (x.axes.last(), y.axes.last()) else {
-        let arg = if x.rank() == 0 { x.arg } else { y.arg };
-        return Err(Error::ShapeMismatch { arg });
-    };
-    if along_x.count != along_y.count {
-        return Err(Error::ShapeMismatch { arg: y.arg });
-    }
-    let leading = |operand: &Operand| operand.leading(operand.rank().saturating_sub(1));
-    if out.rank() + 1 != x.rank().max(y.rank()) {
-        return Err(Error::ShapeMismatch { arg: out.arg });
-    }
-    let loops = batch_loops(&out, &leading(&x), &leading(&y))?;
-    out.check_distinct()?;
-    out.apart_from(&x)?;
-    out.apart_from(&y)?;
-    if out.count == 0 {
-        return Ok(None);
-    }
-    // Products of one row and one column have the order of `dot`.
-    let product = Product {
-        of: x.of,
-        k: along_x.count,
-        rows: [ONE; 2],
-        columns: [ONE; 2],
-        inner: [along_x.step, along_y.step],
-        loops,
-        alpha: 1.0,
-        beta: 0.0,
-        row_bias: None,
-        column_bias: None,
-        bias_type: x.of,
-        row_scale: None,
-        column_scale: None,
-        clamp: None,
-    };
-    Ok(Some((element, product)))
-}
-
 /// Returns the loops over the batch axes of `a` and `b`. The batch axes of `c` must have their broadcast shape.
 ///
 /// # Errors
 /// `ShapeMismatch`.
-fn batch_loops(c: &Operand, a: &Operand, b: &Operand) -> Result<Loops> {
+pub(super) fn batch_loops(c: &Operand, a: &Operand, b: &Operand) -> Result<Loops> {
     for i in 0..c.rank() {
         let count = |operand: &Operand| {
             let own = (i + operand.rank()).checked_sub(c.rank());

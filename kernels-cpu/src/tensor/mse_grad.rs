@@ -6,10 +6,11 @@ use core::ptr;
 use super::list::List;
 use super::loops::{Loop, Loops, MAX_OPERANDS, is_dense};
 use super::operand::Operand;
+use crate::api::fused::mse_grad_part;
 use crate::api::reduce::{ChunkTree, MAX_PARTS, Parts, pairwise};
 use crate::copy::{CopyLoop, copy};
-use crate::dispatch::Kernels;
-use crate::element::Element;
+use crate::dispatch::{Compute, Kernels};
+use crate::element::{Element, Storage};
 use crate::error::Result;
 use crate::exec::{Exec, Shared};
 use crate::level::Level;
@@ -85,21 +86,30 @@ impl MseGradTensors {
     ///
     /// # Safety
     /// The tensors must be valid, and the gradient be exactly an input or apart from it.
-    pub unsafe fn run<T: Element>(&self, exec: &Exec<'_>, loss: *mut u8) -> Result<()> {
-        let kernels = Kernels::<T>::new(exec.level()?);
+    pub unsafe fn run<T: Storage, L: Storage<Compute = Compute<T>>>(
+        &self,
+        exec: &Exec<'_>,
+        loss: *mut u8,
+    ) -> Result<()> {
+        let kernels = Kernels::<Compute<T>>::new(exec.level()?);
         let n = self.loops.count();
-        let parts = Parts::new::<T>(exec, n, n.saturating_mul(2 * size_of::<T>()));
-        let mut results = [T::ZERO; MAX_PARTS];
+        let parts = Parts::new::<Compute<T>>(exec, n, n.saturating_mul(2 * size_of::<T>()));
+        let mut results = [Compute::<T>::ZERO; MAX_PARTS];
         let slots = Shared::new(results.as_mut_ptr());
         exec.run(parts.tasks, &move |task| {
             for (p, from, count) in parts.of_task(task) {
                 // SAFETY: as the caller's; the part lies in 0..n, and slot p < MAX_PARTS is its own.
-                unsafe { slots.get().add(p).write(self.part(kernels, from, count)) };
+                unsafe {
+                    slots
+                        .get()
+                        .add(p)
+                        .write(self.part::<T>(kernels, from, count))
+                };
             }
         });
         let total = pairwise(&mut results, parts.count, |a, b| a + b);
         // SAFETY: the caller vouches for one element.
-        unsafe { loss.cast::<T>().write(finish_sum(total)) };
+        unsafe { loss.cast::<L>().write(L::from_compute(finish_sum(total))) };
         Ok(())
     }
 
@@ -107,7 +117,12 @@ impl MseGradTensors {
     ///
     /// # Safety
     /// As [`MseGradTensors::run`].
-    unsafe fn part<T: Element>(&self, kernels: Kernels<T>, from: usize, count: usize) -> T {
+    unsafe fn part<T: Storage>(
+        &self,
+        kernels: Kernels<Compute<T>>,
+        from: usize,
+        count: usize,
+    ) -> Compute<T> {
         let mut buffers = [const { Chunk(MaybeUninit::uninit()) }; 3];
         let mut buffer = buffers.iter_mut().map(|chunk| chunk.0.as_mut_ptr().cast());
         let mut next = || buffer.next().unwrap_or(ptr::null_mut());
@@ -116,13 +131,14 @@ impl MseGradTensors {
         let mut sums = ChunkTree::EMPTY;
         let mut done = 0;
         while done < count {
-            let (at, len) = (from + done, chunk_len::<T>().min(count - done));
+            let (at, len) = (from + done, chunk_len::<Compute<T>>().min(count - done));
             // SAFETY: as the caller's; a chunk fits a buffer.
             let sum = unsafe {
                 let pred = self.read(level, PRED, at, len, of_pred);
                 let target = self.read(level, TARGET, at, len, of_target);
                 let grad = self.dense(GRAD, at).unwrap_or(of_grad);
-                let sum = (kernels.mse_grad())(len, pred.cast(), target.cast(), grad.cast(), false);
+                let (p, q) = (pred.cast::<T>(), target.cast());
+                let sum = mse_grad_part(kernels, len, p, q, grad.cast(), false);
                 if grad == of_grad {
                     self.copy(level, GRAD, at, len, grad, false);
                 }
@@ -131,7 +147,7 @@ impl MseGradTensors {
             sums.push(sum, |a, b| a + b);
             done += len;
         }
-        sums.finish(|a, b| a + b).unwrap_or(T::ZERO)
+        sums.finish(|a, b| a + b).unwrap_or(Compute::<T>::ZERO)
     }
 
     /// Returns where the elements of tensor k from `from` on are, if it is a contiguous array.

@@ -8,7 +8,7 @@ use diptych_device::ops::outer::THREADS;
 use diptych_device::real::Real;
 
 /// The launch of one matrix, transposed if that puts the smaller stride along n.
-struct Plan<T> {
+struct Plan<T: Real> {
     x: Factor<T>,
     y: Factor<T>,
     out: OuterOutput<T>,

@@ -2,6 +2,7 @@
 //! memory first, and the gradient from there.
 
 use super::convert::{copy, copy_of};
+use super::element;
 use crate::ops::fused::{LsqPlan, MsePlan};
 use crate::raw;
 use diptych::backend::check::fused::CheckedMatrix;
@@ -115,8 +116,8 @@ pub unsafe fn mse_grad<D: Device>(
 ) -> Result<(), D::Error> {
     // SAFETY: as the caller's.
     unsafe {
-        let (element, tensors, loss) = check_mse_grad(pred, target, grad, loss, Location::Device)?;
-        with_element!(element, T => mse_grad_of::<T, D>(device, &tensors, loss.cast()))
+        let (dtype, tensors, loss) = check_mse_grad(pred, target, grad, loss, Location::Device)?;
+        with_element!(element(dtype)?, T => mse_grad_of::<T, D>(device, &tensors, loss.p.cast()))
     }
 }
 
@@ -188,8 +189,8 @@ pub unsafe fn lsq_grad<D: Device>(
 ) -> Result<(), D::Error> {
     // SAFETY: as the caller's.
     unsafe {
-        let (element, a, vectors) = check_lsq_grad(a, x, y, grad, Location::Device)?;
-        with_element!(element, T => lsq_grad_of::<T, D>(device, &a, &vectors))
+        let (dtype, a, vectors) = check_lsq_grad(a, x, y, grad, Location::Device)?;
+        with_element!(element(dtype)?, T => lsq_grad_of::<T, D>(device, &a, &vectors))
     }
 }
 

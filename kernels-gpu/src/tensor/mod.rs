@@ -22,3 +22,11 @@ pub use gradients::*;
 pub use products::*;
 pub use reduce::*;
 pub use row_map::*;
+
+use diptych::backend::tensor::ElementType;
+use diptych::{Dtype, Error};
+
+/// Returns the type of the elements of an operation that has kernels for `f32` and `f64` only. Its checks refuse others.
+fn element(of: Dtype) -> Result<ElementType, Error> {
+    ElementType::of(of).ok_or(Error::UnsupportedType { arg: "x" })
+}

@@ -1,9 +1,10 @@
 //! Products of tensors.
 
+use super::element;
 use crate::ops::gemm;
 use crate::raw;
 use diptych::backend::tensor::{
-    ElementType, Location, MatmulTypes, Product, check_dot, check_matmul, check_outer,
+    DotTypes, ElementType, Location, MatmulTypes, Product, check_dot, check_matmul, check_outer,
 };
 use diptych::tensor::{Epilogue, Tensor};
 use diptych::{Element, with_element};
@@ -52,7 +53,15 @@ pub unsafe fn dot<D: Device>(
     out: &Tensor,
 ) -> Result<(), D::Error> {
     // SAFETY: as the caller's.
-    unsafe { run(device, &mut check_dot(x, y, out, Location::Device)?) }
+    unsafe {
+        match check_dot(x, y, out, Location::Device)? {
+            Some((DotTypes::Element(element), product)) => {
+                run(device, &mut Some((element, product)))
+            }
+            // The check refuses these types for a device.
+            Some((DotTypes::Half { .. } | DotTypes::Mixed(_), _)) | None => Ok(()),
+        }
+    }
 }
 
 /// Runs checked products, if there are any.
@@ -98,7 +107,8 @@ pub unsafe fn outer<D: Device>(
     out: &Tensor,
 ) -> Result<(), D::Error> {
     // SAFETY: as the caller's.
-    let (element, (x, y, out)) = unsafe { check_outer(x, y, (out, "out"), Location::Device)? };
+    let (dtype, (x, y, out)) = unsafe { check_outer(x, y, (out, "out"), Location::Device)? };
+    let element = element(dtype)?;
     let ([m], [n], [rs, cs]) = (x.shape, y.shape, out.strides);
     let ([incx], [incy]) = (x.strides, y.strides);
     // SAFETY: as the caller's.
@@ -125,7 +135,8 @@ pub unsafe fn ger<D: Device>(
     a: &Tensor,
 ) -> Result<(), D::Error> {
     // SAFETY: as the caller's.
-    let (element, (x, y, a)) = unsafe { check_outer(x, y, (a, "a"), Location::Device)? };
+    let (dtype, (x, y, a)) = unsafe { check_outer(x, y, (a, "a"), Location::Device)? };
+    let element = element(dtype)?;
     let ([m], [n], [rs, cs]) = (x.shape, y.shape, a.strides);
     let ([incx], [incy]) = (x.strides, y.strides);
     // SAFETY: as the caller's.

@@ -1,6 +1,7 @@
 //! The reductions over axes of tensors, expanded from the table of operations.
 
 use super::axes::take;
+use super::element;
 use super::gather;
 use crate::ops::reduce::{Batch, Cost, MOST_VALUES, Rows, are_columns, run as launches};
 use diptych::backend::check::reduce::CheckedRows;
@@ -8,7 +9,7 @@ use diptych::backend::tensor::{
     AxisPlan, ElementType, KeptAxis, List, Location, Loop, Loops, ReductionProperties, for_each,
 };
 use diptych::tensor::Tensor;
-use diptych::{Error, for_each_reduction, reduction_properties, with_element};
+use diptych::{for_each_reduction, reduction_properties, with_element};
 use diptych_device::launch::{Device, Scratch, entry};
 use diptych_device::ops::reduce as operations;
 use diptych_device::table::Entry;
@@ -63,7 +64,7 @@ unsafe fn run<D: Device>(
     // SAFETY: as the caller's.
     let checked = unsafe { properties.check(x, axes, ddof, out, Location::Device, &mut plan) };
     let (dtype, _) = checked?;
-    let element = ElementType::of(dtype).ok_or(Error::UnsupportedType { arg: "x" })?;
+    let element = element(dtype)?;
     if plan.results == 0 {
         return Ok(());
     }

@@ -1,6 +1,7 @@
 //! Maps over axes of tensors, expanded from the table of operations. The results of the reductions go to scratch memory,
 //! from which the kernel of the step reads them. If there is not enough for all rows, these are done in parts.
 
+use super::element;
 use super::elementwise::{Argument, Launch, launch_loops};
 use super::gather;
 use super::parts::Parts;
@@ -293,7 +294,7 @@ macro_rules! row_maps {
                 let checked = unsafe { plan.check(x, axes, out, Location::Device) };
                 match checked? {
                     // SAFETY: as the caller's.
-                    Some(element) => unsafe { launches::$name(device, element, &plan) },
+                    Some(dtype) => unsafe { launches::$name(device, element(dtype)?, &plan) },
                     None => Ok(()),
                 }
             }

@@ -3,6 +3,7 @@
 mod convert;
 mod elementwise;
 mod gradients;
+mod halves;
 mod mixed;
 mod mixed_refused;
 mod products;

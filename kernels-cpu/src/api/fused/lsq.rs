@@ -4,8 +4,11 @@
 //! The tree over blocks is computed like a binary counter: after i blocks there is one partial sum, a vector, for each
 //! bit that is set in i. These vectors are called digits.
 
-use crate::dispatch::Kernels;
-use crate::element::Element;
+use super::widened;
+use crate::api::reduce::StridedVector;
+use crate::api::widen::widen_strided;
+use crate::dispatch::{Compute, Kernels, is_element};
+use crate::element::{Element, Storage};
 use crate::error::{Error, Result};
 use crate::exec::{Exec, Shared, share};
 use crate::ops::reduce::LSQ_ROWS;
@@ -61,7 +64,7 @@ impl Incs {
     };
 }
 
-impl<T: Element> Lsq<T> {
+impl<T: Storage> Lsq<T> {
     /// Computes the gradient, for n > 0.
     ///
     /// # Errors
@@ -69,7 +72,7 @@ impl<T: Element> Lsq<T> {
     ///
     /// # Safety
     /// The arrays must be valid, and the gradient apart from the others.
-    pub unsafe fn compute(self, exec: &Exec<'_>, k: Kernels<T>) -> Result<()> {
+    pub unsafe fn compute(self, exec: &Exec<'_>, k: Kernels<Compute<T>>) -> Result<()> {
         const TOO_LARGE: Error = Error::SizeOverflow { arg: "m * n" };
         let (m, n) = (self.m, self.n);
         let tasks = tasks::<T>(exec, m, n);
@@ -81,55 +84,88 @@ impl<T: Element> Lsq<T> {
             tasks
         };
         // Without rows x is not read.
-        let copies_x = self.incs.x != 1 && m > 0 && !exec.has_workspace();
-        let copy = if copies_x { n * size_of::<T>() } else { 0 };
-        let bytes = scratch_bytes::<T>(m, n, threads)
+        let is_computed = const { is_element::<T>() } && self.incs.x == 1;
+        let copies_x = !is_computed && m > 0 && !exec.has_workspace();
+        let copy = if copies_x {
+            n * size_of::<Compute<T>>()
+        } else {
+            0
+        };
+        let bytes = scratch_bytes::<Compute<T>>(m, n, threads)
             .and_then(|bytes| bytes.checked_add(copy))
             .ok_or(TOO_LARGE)?;
         exec.with_scratch(1, bytes, |scratch| {
             scratch.with_block(0, |block, len| {
-                let align = block.align_offset(align_of::<T>()).min(len);
-                let room = (len - align) / size_of::<T>();
+                let align = block.align_offset(align_of::<Compute<T>>()).min(len);
+                let room = (len - align) / size_of::<Compute<T>>();
                 let block = block.wrapping_add(align).cast();
                 // SAFETY: the caller vouches for the arrays; the block is this call's.
                 unsafe {
-                    let (problem, room) = if copies_x {
-                        self.with_copy_of_x(block, room)
+                    let (x, room) = if copies_x {
+                        self.copy_of_x(k, block, room)
                     } else {
-                        (self, room)
+                        (None, room)
                     };
+                    let problem = Prepared { of: self, x };
                     problem.compute_gradient(exec, k, tasks, block, room);
                 }
             });
         })
     }
 
-    /// Copies x to the end of the scratch memory, if there is room beside the digits. Returns the problem with the copy,
-    /// and the room that is left.
+    /// Copies x, in the type of arithmetic, to the end of the scratch memory, if there is room beside the digits. Returns
+    /// the copy, and the room that is left.
     ///
     /// # Safety
-    /// x and the scratch memory must be valid.
-    unsafe fn with_copy_of_x(self, scratch: *mut T, room: usize) -> (Self, usize) {
+    /// The machine must have the kernels' level; x and the scratch memory must be valid.
+    unsafe fn copy_of_x(
+        self,
+        k: Kernels<Compute<T>>,
+        scratch: *mut Compute<T>,
+        room: usize,
+    ) -> (Option<Shared<Compute<T>>>, usize) {
         let digits = digits(self.m).saturating_mul(self.n);
         let Some(left) = room.checked_sub(self.n).filter(|&left| left >= digits) else {
-            return (self, room);
+            return (None, room);
         };
         let copy = scratch.wrapping_add(left);
-        for j in 0..self.n {
-            // SAFETY: the caller vouches for x and the room.
-            unsafe {
-                let x = self.x.get().wrapping_offset(j as isize * self.incs.x);
-                copy.add(j).write(x.read());
-            }
-        }
-        let problem = Self {
-            x: Shared::new(copy),
-            incs: Incs { x: 1, ..self.incs },
-            ..self
-        };
-        (problem, left)
+        let x = StridedVector::new(self.x.get(), self.incs.x);
+        // SAFETY: the caller vouches for x and the room.
+        unsafe { widen_strided(k.level(), self.n, x, copy) };
+        (Some(Shared::new(copy)), left)
     }
 
+    /// Returns `rows` elements of y from `i` on, copied if they are not contiguous or must be widened.
+    ///
+    /// # Safety
+    /// y must have these elements.
+    #[inline(always)]
+    unsafe fn rows_of_y(
+        self,
+        i: usize,
+        rows: usize,
+        copy: &mut [Compute<T>; LSQ_ROWS],
+    ) -> *const Compute<T> {
+        let at = |i: usize| self.y.get().wrapping_offset(i as isize * self.incs.y);
+        if const { is_element::<T>() } && self.incs.y == 1 {
+            return at(i).cast();
+        }
+        for (row, slot) in copy.iter_mut().enumerate().take(rows) {
+            // SAFETY: as the caller's.
+            *slot = unsafe { at(i + row).read() }.into_compute();
+        }
+        copy.as_ptr()
+    }
+}
+
+/// A problem, and perhaps a contiguous copy of its x in the type of arithmetic.
+#[derive(Clone, Copy)]
+struct Prepared<T: Storage> {
+    of: Lsq<T>,
+    x: Option<Shared<Compute<T>>>,
+}
+
+impl<T: Storage> Prepared<T> {
     /// Computes the gradient with up to `tasks` tasks and `room` elements of scratch memory at `scratch`.
     ///
     /// # Safety
@@ -139,12 +175,12 @@ impl<T: Element> Lsq<T> {
     unsafe fn compute_gradient(
         self,
         exec: &Exec<'_>,
-        k: Kernels<T>,
+        k: Kernels<Compute<T>>,
         tasks: usize,
-        scratch: *mut T,
+        scratch: *mut Compute<T>,
         room: usize,
     ) {
-        let (m, n) = (self.m, self.n);
+        let (m, n) = (self.of.m, self.of.n);
         let blocks = m.div_ceil(LSQ_ROWS);
         let per_task = digits(m).saturating_mul(n).max(1);
         let tasks = tasks.min(room / per_task);
@@ -187,40 +223,24 @@ impl<T: Element> Lsq<T> {
     #[inline(never)]
     unsafe fn fold(
         self,
-        k: Kernels<T>,
+        k: Kernels<Compute<T>>,
         (first, count): (usize, usize),
         (from, cols): (usize, usize),
-        digits: *mut T,
+        digits: *mut Compute<T>,
     ) {
         let digit = |d: usize| digits.wrapping_add(d * cols);
         if count == 0 {
             // SAFETY: the caller vouches for one digit.
-            return unsafe { (k.fill())(cols, T::ZERO, digits, false) };
+            return unsafe { (k.fill())(cols, Compute::<T>::ZERO, digits, false) };
         }
         for block in 0..count {
             let i = (first + block) * LSQ_ROWS;
-            let rows = LSQ_ROWS.min(self.m - i);
-            let a = self.a.get().wrapping_offset(i as isize * self.a_rs);
-            let mut copy = [T::ZERO; LSQ_ROWS];
-            // SAFETY: these rows lie in the arrays.
-            let y = unsafe { self.rows_of_y(i, rows, &mut copy) };
-            let (x, depth) = (self.x.get(), block.count_ones() as usize);
+            let rows = LSQ_ROWS.min(self.of.m - i);
+            let depth = block.count_ones() as usize;
             // SAFETY: these rows and columns lie in the arrays; `digits` has room for one digit more than bits are set
             // in `block`.
             unsafe {
-                (k.lsq_block())(
-                    rows,
-                    self.n,
-                    a,
-                    self.a_rs,
-                    self.a_cs,
-                    x,
-                    self.incs.x,
-                    y,
-                    from,
-                    cols,
-                    digit(depth),
-                );
+                self.block(k, (i, rows), (from, cols), digit(depth));
                 for d in (depth - block.trailing_ones() as usize..depth).rev() {
                     (k.add())(cols, digit(d), digit(d + 1), digit(d), false);
                 }
@@ -232,35 +252,57 @@ impl<T: Element> Lsq<T> {
         }
     }
 
-    /// Returns `rows` elements of y from `i` on, copied if they are not contiguous.
+    /// Computes rows i..i + rows, at most [`LSQ_ROWS`], for columns from..from + cols.
     ///
     /// # Safety
-    /// y must have these elements.
+    /// The machine must have the kernels' level; the arrays must have these rows and columns, `out` `cols` elements.
     #[inline(always)]
-    unsafe fn rows_of_y(self, i: usize, rows: usize, copy: &mut [T; LSQ_ROWS]) -> *const T {
-        let at = |i: usize| self.y.get().wrapping_offset(i as isize * self.incs.y);
-        if self.incs.y == 1 {
-            return at(i);
+    unsafe fn block(
+        self,
+        k: Kernels<Compute<T>>,
+        (i, rows): (usize, usize),
+        (from, cols): (usize, usize),
+        out: *mut Compute<T>,
+    ) {
+        let p = self.of;
+        let a = p.a.get().wrapping_offset(i as isize * p.a_rs);
+        let mut copy = [Compute::<T>::ZERO; LSQ_ROWS];
+        // SAFETY: as the caller's. Elements that are not widened are of the type of arithmetic.
+        unsafe {
+            let y = p.rows_of_y(i, rows, &mut copy);
+            if const { !is_element::<T>() } {
+                let rows = widened::LsqRows {
+                    rows,
+                    n: p.n,
+                    a,
+                    a_rs: p.a_rs,
+                    a_cs: p.a_cs,
+                    x: self.x.ok_or(StridedVector::new(p.x.get(), p.incs.x)),
+                    y,
+                };
+                return rows.block(k, from, cols, out);
+            }
+            let (x, incx) = match self.x {
+                Some(x) => (x.get(), 1),
+                None => (p.x.get().cast(), p.incs.x),
+            };
+            let (rs, cs) = (p.a_rs, p.a_cs);
+            (k.lsq_block())(rows, p.n, a.cast(), rs, cs, x, incx, y, from, cols, out);
         }
-        for (row, slot) in copy.iter_mut().enumerate().take(rows) {
-            // SAFETY: as the caller's.
-            *slot = unsafe { at(i + row).read() };
-        }
-        copy.as_ptr()
     }
 
     /// Writes grad = 2 * total, for columns from..from + cols.
     ///
     /// # Safety
     /// `totals` must have `cols` elements, and the gradient those columns.
-    unsafe fn finish(self, totals: *const T, from: usize, cols: usize) {
+    unsafe fn finish(self, totals: *const Compute<T>, from: usize, cols: usize) {
         for j in 0..cols {
             // SAFETY: j < cols, and the caller vouches for the totals and the gradient.
             unsafe {
                 let total = totals.add(j).read();
-                let grad = (from + j) as isize * self.incs.grad;
-                let grad = self.grad.get().wrapping_offset(grad);
-                grad.write(finish_sum(total + total));
+                let grad = (from + j) as isize * self.of.incs.grad;
+                let grad = self.of.grad.get().wrapping_offset(grad);
+                grad.write(T::from_compute(finish_sum(total + total)));
             }
         }
     }

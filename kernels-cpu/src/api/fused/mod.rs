@@ -2,11 +2,12 @@
 
 pub(crate) mod check;
 pub(crate) mod lsq;
+mod widened;
 
 use crate::api::reduce::{MAX_PARTS, Parts, pairwise};
 use crate::detect;
-use crate::dispatch::Kernels;
-use crate::element::Element;
+use crate::dispatch::{Compute, Kernels, is_element};
+use crate::element::{Element, Storage};
 use crate::error::{Error, Result};
 use crate::exec::{Exec, Shared};
 use crate::matrix::Matrix;
@@ -31,7 +32,7 @@ pub mod raw {
     ///
     /// # Safety
     /// `pred` and `target` must be valid for reading `n` elements, `grad` for writing `n`, `loss` for writing one.
-    pub unsafe fn mse_grad<T: Element>(
+    pub unsafe fn mse_grad<T: Storage>(
         exec: &Exec<'_>,
         n: i64,
         pred: *const T,
@@ -39,49 +40,17 @@ pub mod raw {
         grad: *mut T,
         loss: *mut T,
     ) -> Result<()> {
-        let k = Kernels::<T>::new(exec.level()?);
-        let n = check::mse_grad(n, pred, target, grad, loss)?;
-
-        let in_place = grad.cast_const() == pred || grad.cast_const() == target;
-        let bytes = n.saturating_mul(3 * size_of::<T>());
-        let stream = !in_place && detect::exceeds_llc(bytes);
-        if exec.threads() == 1 {
-            // SAFETY: the caller vouches for the arrays.
-            unsafe { loss.write(finish_sum((k.mse_grad())(n, pred, target, grad, stream))) };
-            return Ok(());
-        }
-        let parts = Parts::new::<T>(exec, n, n.saturating_mul(2 * size_of::<T>()));
-        let mut results = [T::ZERO; MAX_PARTS];
-        let slots = Shared::new(results.as_mut_ptr());
-        let (pred, target, grad) = (Shared::new(pred), Shared::new(target), Shared::new(grad));
-        exec.run(parts.tasks, &move |task| {
-            for (p, from, count) in parts.of_task(task) {
-                let at = |x: Shared<T>| x.get().wrapping_add(from);
-                // SAFETY: the part lies in 0..n, and slot p < MAX_PARTS is its own.
-                unsafe {
-                    slots.get().add(p).write((k.mse_grad())(
-                        count,
-                        at(pred),
-                        at(target),
-                        at(grad),
-                        stream,
-                    ))
-                };
-            }
-        });
-        let total = pairwise(&mut results, parts.count, |a, b| a + b);
-        // SAFETY: the caller vouches for one element.
-        unsafe { loss.write(finish_sum(total)) };
-        Ok(())
+        // SAFETY: as the caller's.
+        unsafe { super::run_mse_grad(exec, n, pred, target, grad, loss) }
     }
 
     /// Returns the bytes of workspace that [`lsq_grad`] of this shape needs with the threads of `exec`.
     ///
     /// # Errors
     /// `NegativeSize`, `SizeOverflow`.
-    pub fn lsq_grad_workspace<T: Element>(exec: &Exec<'_>, m: i64, n: i64) -> Result<usize> {
+    pub fn lsq_grad_workspace<T: Storage>(exec: &Exec<'_>, m: i64, n: i64) -> Result<usize> {
         let (m, n) = (size(m, "m")?, size(n, "n")?);
-        lsq::scratch_bytes::<T>(m, n, exec.threads()).ok_or(TOO_LARGE)
+        lsq::scratch_bytes::<Compute<T>>(m, n, exec.threads()).ok_or(TOO_LARGE)
     }
 
     /// grad = 2 A^T (A x - y) for an m by n matrix A, which is read once. `x`, `y` and `grad` are contiguous.
@@ -92,7 +61,7 @@ pub mod raw {
     ///
     /// # Safety
     /// `a` must be valid for reading at m by n elements, `x` at n, `y` at m; `grad` for writing n elements.
-    pub unsafe fn lsq_grad<T: Element>(
+    pub unsafe fn lsq_grad<T: Storage>(
         exec: &Exec<'_>,
         m: i64,
         n: i64,
@@ -117,15 +86,83 @@ pub mod raw {
     }
 }
 
+/// Runs [`raw::mse_grad`], for a loss of the type of the elements or of their type of arithmetic.
+///
+/// # Safety
+/// As [`raw::mse_grad`].
+pub(crate) unsafe fn run_mse_grad<T: Storage, L: Storage<Compute = Compute<T>>>(
+    exec: &Exec<'_>,
+    n: i64,
+    pred: *const T,
+    target: *const T,
+    grad: *mut T,
+    loss: *mut L,
+) -> Result<()> {
+    let k = Kernels::<Compute<T>>::new(exec.level()?);
+    let n = check::mse_grad(n, pred, target, grad, loss)?;
+
+    let in_place = grad.cast_const() == pred || grad.cast_const() == target;
+    let bytes = n.saturating_mul(3 * size_of::<T>());
+    let stream = !in_place && detect::exceeds_llc(bytes);
+    let write = |sum: Compute<T>| {
+        // SAFETY: the caller vouches for one element.
+        unsafe { loss.write(L::from_compute(finish_sum(sum))) };
+    };
+    if exec.threads() == 1 {
+        // SAFETY: the caller vouches for the arrays.
+        write(unsafe { mse_grad_part(k, n, pred, target, grad, stream) });
+        return Ok(());
+    }
+    let parts = Parts::new::<Compute<T>>(exec, n, n.saturating_mul(2 * size_of::<T>()));
+    let mut results = [Compute::<T>::ZERO; MAX_PARTS];
+    let slots = Shared::new(results.as_mut_ptr());
+    let (pred, target, grad) = (Shared::new(pred), Shared::new(target), Shared::new(grad));
+    exec.run(parts.tasks, &move |task| {
+        for (p, from, count) in parts.of_task(task) {
+            let at = |x: Shared<T>| x.get().wrapping_add(from);
+            // SAFETY: the part lies in 0..n, and slot p < MAX_PARTS is its own.
+            unsafe {
+                let sum = mse_grad_part(k, count, at(pred), at(target), at(grad), stream);
+                slots.get().add(p).write(sum);
+            };
+        }
+    });
+    write(pairwise(&mut results, parts.count, |a, b| a + b));
+    Ok(())
+}
+
+/// Writes the gradient of `n` elements from the beginning of a chunk on, and returns their sum of squares.
+///
+/// # Safety
+/// The machine must have the kernels' level; the arrays must be valid, and the gradient be exactly another or apart.
+#[inline(always)]
+pub(crate) unsafe fn mse_grad_part<T: Storage>(
+    k: Kernels<Compute<T>>,
+    n: usize,
+    pred: *const T,
+    target: *const T,
+    grad: *mut T,
+    stream: bool,
+) -> Compute<T> {
+    // SAFETY: as the caller's. Elements that are not widened are of the type of arithmetic.
+    unsafe {
+        if const { is_element::<T>() } {
+            (k.mse_grad())(n, pred.cast(), target.cast(), grad.cast(), stream)
+        } else {
+            widened::mse_grad(k.level(), n, pred, target, grad)
+        }
+    }
+}
+
 /// Runs [`raw::lsq_grad`].
 ///
 /// # Safety
 /// As [`raw::lsq_grad`].
-pub(crate) unsafe fn run_lsq_grad<T: Element>(
+pub(crate) unsafe fn run_lsq_grad<T: Storage>(
     exec: &Exec<'_>,
     args: &LsqArguments<T>,
 ) -> Result<()> {
-    let k = Kernels::<T>::new(exec.level()?);
+    let k = Kernels::<Compute<T>>::new(exec.level()?);
     let Some(CheckedMatrix { m, n, a_rs, a_cs }) = check::lsq_grad(args)? else {
         return Ok(());
     };
@@ -165,7 +202,7 @@ pub(crate) unsafe fn run_lsq_grad<T: Element>(
 /// assert_eq!(grad, [0.0, 4.0, -2.0]);
 /// # Ok::<(), diptych::Error>(())
 /// ```
-pub fn mse_grad<T: Element>(
+pub fn mse_grad<T: Storage>(
     exec: &Exec<'_>,
     pred: &[T],
     target: &[T],
@@ -177,7 +214,7 @@ pub fn mse_grad<T: Element>(
     if grad.len() != pred.len() {
         return Err(Error::ShapeMismatch { arg: "grad" });
     }
-    let mut loss = T::ZERO;
+    let mut loss = T::default();
     let n = pred.len() as i64;
     // SAFETY: the slices have n elements.
     unsafe {
@@ -197,11 +234,11 @@ pub fn mse_grad<T: Element>(
 ///
 /// # Errors
 /// [`Error::ShapeMismatch`] when the slices differ in length.
-pub fn mse_grad_in_place<T: Element>(exec: &Exec<'_>, pred: &mut [T], target: &[T]) -> Result<T> {
+pub fn mse_grad_in_place<T: Storage>(exec: &Exec<'_>, pred: &mut [T], target: &[T]) -> Result<T> {
     if target.len() != pred.len() {
         return Err(Error::ShapeMismatch { arg: "target" });
     }
-    let mut loss = T::ZERO;
+    let mut loss = T::default();
     let (n, pred) = (pred.len() as i64, pred.as_mut_ptr());
     // SAFETY: the slices have n elements; the output is exactly an input.
     unsafe { raw::mse_grad(exec, n, pred, target.as_ptr(), pred, &mut loss)? };
@@ -230,7 +267,7 @@ pub fn mse_grad_in_place<T: Element>(exec: &Exec<'_>, pred: &mut [T], target: &[
 /// assert_eq!(grad, [0.0, -2.0]); // A x - y = [1, 0, -1]
 /// # Ok::<(), diptych::Error>(())
 /// ```
-pub fn lsq_grad<T: Element>(
+pub fn lsq_grad<T: Storage>(
     exec: &Exec<'_>,
     a: MatRef<'_, T>,
     x: &[T],
@@ -263,7 +300,7 @@ pub fn lsq_grad<T: Element>(
 ///
 /// # Errors
 /// [`Error::SizeOverflow`].
-pub fn lsq_grad_workspace<T: Element>(exec: &Exec<'_>, m: usize, n: usize) -> Result<usize> {
+pub fn lsq_grad_workspace<T: Storage>(exec: &Exec<'_>, m: usize, n: usize) -> Result<usize> {
     let to_i64 =
         |size: usize| i64::try_from(size).map_err(|_| Error::SizeOverflow { arg: "m * n" });
     raw::lsq_grad_workspace::<T>(exec, to_i64(m)?, to_i64(n)?)

@@ -2,20 +2,21 @@
 
 use crate::api::fast_path::{LIMIT, SMALL, end, is_valid_address};
 use crate::args::{Region, size, stride};
-use crate::element::Element;
+use crate::dispatch::Compute;
+use crate::element::{Element, Storage};
 use crate::error::Result;
 use crate::exec::{Exec, Shared, share};
 use crate::matrix::Matrix;
 
 /// The arguments of an outer product, unchecked.
 #[derive(Clone, Copy)]
-pub struct Arguments<T> {
+pub struct Arguments<T: Storage> {
     /// Elements of x, and rows of the output.
     pub m: i64,
     /// Elements of y, and columns of the output.
     pub n: i64,
     /// The factor of x; 1 in `outer`.
-    pub alpha: T,
+    pub alpha: Compute<T>,
     /// x and its stride.
     pub x: (*const T, i64),
     /// y and its stride.
@@ -26,7 +27,7 @@ pub struct Arguments<T> {
     names: [&'static str; 3],
 }
 
-impl<T: Element> Arguments<T> {
+impl<T: Storage> Arguments<T> {
     /// Returns the arguments of `outer`.
     #[inline(always)]
     pub fn outer(
@@ -38,7 +39,7 @@ impl<T: Element> Arguments<T> {
         Self {
             m,
             n,
-            alpha: T::ONE,
+            alpha: Compute::<T>::ONE,
             x,
             y,
             out,
@@ -50,7 +51,7 @@ impl<T: Element> Arguments<T> {
     #[inline(always)]
     pub fn ger(
         sizes: (i64, i64),
-        alpha: T,
+        alpha: Compute<T>,
         x: (*const T, i64),
         y: (*const T, i64),
         a: Matrix<*mut T, i64>,
@@ -63,17 +64,34 @@ impl<T: Element> Arguments<T> {
     }
 }
 
+impl<T: Storage> Arguments<T> {
+    /// Returns the arguments with elements of the type of arithmetic, which is `T` under another name.
+    #[inline(always)]
+    pub(super) fn cast(&self) -> Arguments<Compute<T>> {
+        let Matrix { ptr, rs, cs, bs } = self.out;
+        Arguments {
+            m: self.m,
+            n: self.n,
+            alpha: self.alpha,
+            x: (self.x.0.cast(), self.x.1),
+            y: (self.y.0.cast(), self.y.1),
+            out: Matrix::batched(ptr.cast(), rs, cs, bs),
+            names: self.names,
+        }
+    }
+}
+
 /// A checked, strided vector of an outer product.
 #[derive(Clone, Copy)]
-pub struct Factor<T> {
+pub struct Factor<T: Storage> {
     p: Shared<T>,
     /// The stride from one element to the next.
     pub inc: isize,
     /// The factor that its elements are multiplied by first: alpha or 1.
-    pub alpha: T,
+    pub alpha: Compute<T>,
 }
 
-impl<T> Factor<T> {
+impl<T: Storage> Factor<T> {
     /// Returns the address of element i.
     pub fn at(&self, i: usize) -> *const T {
         self.p.get().wrapping_offset(i as isize * self.inc)
@@ -109,6 +127,11 @@ impl<T> OuterOutput<T> {
         along_columns && (!along_rows || self.m > self.n)
     }
 
+    /// Returns whether the elements of each row are contiguous.
+    pub(super) fn has_rows(&self) -> bool {
+        self.matrix.cs == 1 || self.n == 1
+    }
+
     /// Returns the transpose.
     pub fn transposed(self) -> Self {
         Self {
@@ -120,7 +143,7 @@ impl<T> OuterOutput<T> {
 
     /// Splits the output into blocks and runs `block(first row, rows, first column, columns)` on each. The output is
     /// split by rows, or by columns if there are fewer rows than threads.
-    pub(super) fn split(self, exec: &Exec<'_>, block: impl Fn(usize, usize, usize, usize) + Sync) {
+    pub(super) fn split(&self, exec: &Exec<'_>, block: impl Fn(usize, usize, usize, usize) + Sync) {
         /// Columns are split at multiples of this.
         const GRAIN: usize = 64;
         let bytes = self.m.saturating_mul(self.n).saturating_mul(size_of::<T>());
@@ -147,7 +170,7 @@ impl<T> OuterOutput<T> {
 /// Returns the sizes if a few comparisons show that the arguments are valid: contiguous vectors, a small output with
 /// contiguous rows of at least 2 elements, no overlap.
 #[inline(always)]
-pub(super) fn check_quickly<T>(args: &Arguments<T>) -> Option<(usize, usize)> {
+pub(super) fn check_quickly<T: Storage>(args: &Arguments<T>) -> Option<(usize, usize)> {
     let Arguments {
         m, n, x, y, out, ..
     } = *args;
@@ -171,7 +194,7 @@ pub(super) fn check_quickly<T>(args: &Arguments<T>) -> Option<(usize, usize)> {
 /// # Errors
 /// As [`raw::outer`](crate::raw::outer).
 #[inline(always)]
-pub fn check<T: Element>(args: &Arguments<T>) -> Result<(Factor<T>, Factor<T>, OuterOutput<T>)> {
+pub fn check<T: Storage>(args: &Arguments<T>) -> Result<(Factor<T>, Factor<T>, OuterOutput<T>)> {
     let (m, n) = (size(args.m, "m")?, size(args.n, "n")?);
     let (incx, incy) = (stride(args.x.1, m, "incx")?, stride(args.y.1, n, "incy")?);
     let (out, [name, rs_name, cs_name]) = (args.out, args.names);
@@ -195,7 +218,7 @@ pub fn check<T: Element>(args: &Arguments<T>) -> Result<(Factor<T>, Factor<T>, O
     let y = Factor {
         p: Shared::new(args.y.0),
         inc: incy,
-        alpha: T::ONE,
+        alpha: Compute::<T>::ONE,
     };
     Ok(if output.is_better_transposed() {
         (y, x, output.transposed())

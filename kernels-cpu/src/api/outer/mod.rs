@@ -1,10 +1,11 @@
 //! Outer products: `outer` and `ger`.
 
 pub(crate) mod check;
+mod widened;
 
 use crate::detect;
-use crate::dispatch::Kernels;
-use crate::element::Element;
+use crate::dispatch::{Compute, Kernels, is_element};
+use crate::element::{Element, Storage};
 use crate::error::{Error, Result};
 use crate::exec::Exec;
 use crate::matrix::Matrix;
@@ -24,7 +25,7 @@ pub mod raw {
     /// # Safety
     /// `x` must be valid for reading at m elements, `y` at n; `out` for writing at m by n elements.
     #[inline(always)]
-    pub unsafe fn outer<T: Element>(
+    pub unsafe fn outer<T: Storage>(
         exec: &Exec<'_>,
         m: i64,
         n: i64,
@@ -51,11 +52,11 @@ pub mod raw {
     /// # Safety
     /// `x` must be valid for reading at m elements, `y` at n; `a` for reading and writing at m by n elements.
     #[inline(always)]
-    pub unsafe fn ger<T: Element>(
+    pub unsafe fn ger<T: Storage>(
         exec: &Exec<'_>,
         m: i64,
         n: i64,
-        alpha: T,
+        alpha: Compute<T>,
         x: *const T,
         incx: i64,
         y: *const T,
@@ -76,7 +77,23 @@ pub mod raw {
 /// # Safety
 /// As [`raw::outer`].
 #[inline(always)]
-pub(crate) unsafe fn run_outer<T: Element>(exec: &Exec<'_>, args: &Arguments<T>) -> Result<()> {
+pub(crate) unsafe fn run_outer<T: Storage>(exec: &Exec<'_>, args: &Arguments<T>) -> Result<()> {
+    // SAFETY: as the caller's. Elements that are not widened are of the type of arithmetic.
+    unsafe {
+        if const { is_element::<T>() } {
+            outer_of_elements(exec, &args.cast())
+        } else {
+            widened::outer(exec, *args)
+        }
+    }
+}
+
+/// [`run_outer`] of elements in the type of arithmetic.
+///
+/// # Safety
+/// As [`raw::outer`].
+#[inline(always)]
+unsafe fn outer_of_elements<T: Element>(exec: &Exec<'_>, args: &Arguments<T>) -> Result<()> {
     let Some((rows, cols)) = check_quickly(args) else {
         // SAFETY: as the caller's.
         return unsafe { outer_general(exec, *args) };
@@ -100,8 +117,8 @@ unsafe fn outer_general<T: Element>(exec: &Exec<'_>, args: Arguments<T>) -> Resu
     if output.m == 0 || output.n == 0 {
         return Ok(());
     }
-    let Matrix { rs, cs, .. } = output.matrix();
-    let contiguous = cs == 1 || output.n == 1;
+    let rs = output.matrix().rs;
+    let contiguous = output.has_rows();
     // Rows shorter than 256 bytes, a few registers, are mostly edges, which are stored normally.
     let stream = detect::exceeds_llc(
         output
@@ -141,7 +158,23 @@ unsafe fn outer_general<T: Element>(exec: &Exec<'_>, args: Arguments<T>) -> Resu
 /// # Safety
 /// As [`raw::ger`].
 #[inline(always)]
-pub(crate) unsafe fn run_ger<T: Element>(exec: &Exec<'_>, args: &Arguments<T>) -> Result<()> {
+pub(crate) unsafe fn run_ger<T: Storage>(exec: &Exec<'_>, args: &Arguments<T>) -> Result<()> {
+    // SAFETY: as the caller's. Elements that are not widened are of the type of arithmetic.
+    unsafe {
+        if const { is_element::<T>() } {
+            ger_of_elements(exec, &args.cast())
+        } else {
+            widened::ger(exec, *args)
+        }
+    }
+}
+
+/// [`run_ger`] of elements in the type of arithmetic.
+///
+/// # Safety
+/// As [`raw::ger`].
+#[inline(always)]
+unsafe fn ger_of_elements<T: Element>(exec: &Exec<'_>, args: &Arguments<T>) -> Result<()> {
     let Some((rows, cols)) = check_quickly(args) else {
         // SAFETY: as the caller's.
         return unsafe { ger_general(exec, *args) };
@@ -177,8 +210,8 @@ unsafe fn ger_general<T: Element>(exec: &Exec<'_>, args: Arguments<T>) -> Result
     if output.m == 0 || output.n == 0 {
         return Ok(());
     }
-    let Matrix { rs, cs, .. } = output.matrix();
-    let contiguous = cs == 1 || output.n == 1;
+    let rs = output.matrix().rs;
+    let contiguous = output.has_rows();
     output.split(exec, move |i, rows, j, cols| {
         // SAFETY: the block lies in the output, and no other task writes it.
         unsafe {
@@ -241,7 +274,7 @@ fn check_shapes<T>(
 /// assert_eq!(out, [3.0, 4.0, 5.0, 6.0, 8.0, 10.0]);
 /// # Ok::<(), diptych::Error>(())
 /// ```
-pub fn outer<'x, 'y, T: Element>(
+pub fn outer<'x, 'y, T: Storage>(
     exec: &Exec<'_>,
     x: impl Into<VecRef<'x, T>>,
     y: impl Into<VecRef<'y, T>>,
@@ -272,9 +305,9 @@ pub fn outer<'x, 'y, T: Element>(
 /// assert_eq!(a, [21.0, 41.0, 41.0, 81.0]);
 /// # Ok::<(), diptych::Error>(())
 /// ```
-pub fn ger<'x, 'y, T: Element>(
+pub fn ger<'x, 'y, T: Storage>(
     exec: &Exec<'_>,
-    alpha: T,
+    alpha: Compute<T>,
     x: impl Into<VecRef<'x, T>>,
     y: impl Into<VecRef<'y, T>>,
     mut a: MatMut<'_, T>,

@@ -92,7 +92,7 @@ impl<T: Element> FoldKernels<T> {
     /// # Safety
     /// As [`fold`].
     #[inline(always)]
-    unsafe fn run<M: Storage<Compute = T>>(
+    pub unsafe fn run<M: Storage<Compute = T>>(
         self,
         n: usize,
         x: StridedVector<M>,

@@ -41,14 +41,14 @@ const CHUNK_BYTES: usize = 8 << 10;
 
 /// Room for a chunk.
 #[repr(align(64))]
-pub(super) struct Chunk(MaybeUninit<[u8; CHUNK_BYTES]>);
+struct Chunk(MaybeUninit<[u8; CHUNK_BYTES]>);
 
 impl Chunk {
-    pub(super) const fn new() -> Self {
+    const fn new() -> Self {
         Self(MaybeUninit::uninit())
     }
 
-    pub(super) fn start<T>(&mut self) -> *mut T {
+    fn start<T>(&mut self) -> *mut T {
         self.0.as_mut_ptr().cast()
     }
 }

@@ -4,18 +4,18 @@
 use core::mem::MaybeUninit;
 
 use super::fold::{FoldKernels, StridedVector};
-use super::gathered::{Chunk, Chunks, MAX_GATHERED};
+use super::gathered::{Chunks, MAX_GATHERED};
 use super::kernel::{Kernel, KernelOf};
 use super::rows::RowMatrix;
 use super::tree::ChunkTree;
 use super::vectors::VectorLayout;
+use crate::api::widen::{CHUNK, Chunk, widen_strided};
 use crate::copy::{CopyLoop, copy};
 use crate::detect::l2_bytes;
 use crate::dispatch::{Compute, Kernels};
 use crate::element::{Element, Storage};
 use crate::exec::Exec;
 use crate::level::Level;
-use crate::ops::reduce::chunk_len;
 use crate::recipe::Folded;
 
 /// Bytes of a cache line.
@@ -53,7 +53,7 @@ pub unsafe fn fold_widened<M: Storage>(
     // SAFETY: as the caller's; a chunk fits a buffer.
     unsafe {
         loop {
-            let len = chunk_len::<Compute<M>>().min(n - from);
+            let len = CHUNK.min(n - from);
             widen_strided(level, len, x.from(from), p);
             let q = if is_pair {
                 widen_strided(level, len, y.from(from), q);
@@ -74,43 +74,12 @@ pub unsafe fn fold_widened<M: Storage>(
     }
 }
 
-/// Widens `n` elements, at most a chunk.
-///
-/// # Safety
-/// `x` must be valid at `n` elements, and `to` have room for them.
-pub unsafe fn widen_strided<M: Storage>(
-    level: Level,
-    n: usize,
-    x: StridedVector<M>,
-    to: *mut Compute<M>,
-) {
-    let widen = Kernels::<M>::new(level).widen();
-    // SAFETY: as the caller's.
-    unsafe {
-        if x.inc == 1 {
-            return widen(n, x.at(0), to, true);
-        }
-        const LEN: usize = 256;
-        let mut copy = [M::default(); LEN];
-        let mut from = 0;
-        while from < n {
-            let len = LEN.min(n - from);
-            for (i, slot) in copy.iter_mut().enumerate().take(len) {
-                *slot = *x.at(from + i);
-            }
-            widen(len, copy.as_ptr(), to.add(from), false);
-            from += len;
-        }
-    }
-}
-
 /// Vectors that are widened chunk by chunk.
-pub struct WidenedChunks<'a, M> {
+pub struct WidenedChunks<'a, M: Storage> {
     level: Level,
     chunks: &'a mut dyn Chunks,
     /// The chunk of one vector.
-    widened: Chunk,
-    of: core::marker::PhantomData<M>,
+    widened: Chunk<Compute<M>>,
 }
 
 impl<'a, M: Storage> WidenedChunks<'a, M> {
@@ -120,7 +89,6 @@ impl<'a, M: Storage> WidenedChunks<'a, M> {
             level,
             chunks,
             widened: Chunk::new(),
-            of: core::marker::PhantomData,
         }
     }
 }
@@ -407,12 +375,10 @@ struct TallColumns<M: Storage> {
 }
 
 impl<M: Storage> TallColumns<M> {
-    const CHUNK: usize = chunk_len::<Compute<M>>();
     /// Elements from one column's chunk to the next: different sets of a cache.
-    const PITCH: usize = Self::CHUNK + LINE / size_of::<Compute<M>>();
+    const PITCH: usize = CHUNK + LINE / size_of::<Compute<M>>();
     /// Bytes of the room.
-    const BYTES: usize =
-        MAX_GATHERED * (Self::CHUNK + Self::PITCH) * size_of::<Compute<M>>() + LINE;
+    const BYTES: usize = MAX_GATHERED * (CHUNK + Self::PITCH) * size_of::<Compute<M>>() + LINE;
 }
 
 impl<M: Storage> Chunks for TallColumns<M> {
@@ -423,7 +389,7 @@ impl<M: Storage> Chunks for TallColumns<M> {
             Kernels::<Compute<M>>::new(self.level).transpose_block(),
         );
         let (count, x) = (self.part.m, self.part.x);
-        let columns = self.p.wrapping_add(MAX_GATHERED * Self::CHUNK);
+        let columns = self.p.wrapping_add(MAX_GATHERED * CHUNK);
         // SAFETY: the caller vouches for the elements; there is room for a chunk of each column.
         unsafe {
             if x.cs == count as isize {

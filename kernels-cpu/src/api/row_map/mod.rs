@@ -7,7 +7,8 @@ pub(crate) mod run;
 
 use run::RowMapKernels;
 
-use crate::element::Element;
+use crate::dispatch::Compute;
+use crate::element::Storage;
 use crate::error::{Error, Result};
 use crate::exec::Exec;
 use crate::for_each_row_map;
@@ -22,9 +23,9 @@ pub mod raw {
     ///
     /// # Safety
     /// `x` must be valid for reading at m by n elements, `out` for writing.
-    unsafe fn apply<T: Element>(
+    unsafe fn apply<T: Storage>(
         exec: &Exec<'_>,
-        map: &RowMapKernels<T>,
+        map: &RowMapKernels<Compute<T>>,
         (m, n): (i64, i64),
         x: Matrix<*const T, i64>,
         out: Matrix<*mut T, i64>,
@@ -50,7 +51,7 @@ pub mod raw {
             ///
             /// # Safety
             /// `x` must be valid for reading at m by n elements, `out` for writing.
-            pub unsafe fn $name<T: Element>(
+            pub unsafe fn $name<T: Storage>(
                 exec: &Exec<'_>, m: i64, n: i64, x: *const T, x_rs: i64, x_cs: i64, out: *mut T, out_rs: i64, out_cs: i64,
             ) -> Result<()> {
                 let map = run::$name(exec.level()?);
@@ -73,7 +74,7 @@ macro_rules! safe {
         /// [`Error::ShapeMismatch`] unless `out` has the shape of `x`; [`Error::Overlap`] when two elements of `out` have one
         /// address.
         #[doc = example!($name)]
-        pub fn $name<T: Element>(exec: &Exec<'_>, x: MatRef<'_, T>, mut out: MatMut<'_, T>) -> Result<()> {
+        pub fn $name<T: Storage>(exec: &Exec<'_>, x: MatRef<'_, T>, mut out: MatMut<'_, T>) -> Result<()> {
             if (out.rows(), out.cols()) != (x.rows(), x.cols()) {
                 return Err(Error::ShapeMismatch { arg: "out" });
             }
@@ -87,7 +88,7 @@ macro_rules! safe {
         ///
         /// # Errors
         /// [`Error::Overlap`] when two elements of `x` have one address.
-        pub fn $in_place<T: Element>(exec: &Exec<'_>, mut x: MatMut<'_, T>) -> Result<()> {
+        pub fn $in_place<T: Storage>(exec: &Exec<'_>, mut x: MatMut<'_, T>) -> Result<()> {
             let (m, n) = (x.rows() as i64, x.cols() as i64);
             let (rs, cs, p) = (x.rs() as i64, x.cs() as i64, x.ptr());
             // SAFETY: the view has as many elements as it says; the output is exactly the input.

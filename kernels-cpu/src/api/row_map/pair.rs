@@ -27,6 +27,17 @@ impl<T> Clone for MatrixPair<T> {
 impl<T> Copy for MatrixPair<T> {}
 
 impl<T> MatrixPair<T> {
+    /// Returns the pair with elements of the type `U`, which is `T` under another name.
+    pub(super) fn cast<U>(self) -> MatrixPair<U> {
+        let (x, out) = (self.x, self.out);
+        MatrixPair {
+            m: self.m,
+            n: self.n,
+            x: Matrix::new(x.ptr.cast(), x.rs, x.cs),
+            out: Matrix::new(out.ptr.cast(), out.rs, out.cs),
+        }
+    }
+
     /// Returns `m` rows, from row `from` on.
     pub fn rows(self, from: usize, m: usize) -> Self {
         let (x, out) = (self.x.offset(from, 0), self.out.offset(from, 0));

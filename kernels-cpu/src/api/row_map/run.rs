@@ -12,9 +12,10 @@ use core::mem::MaybeUninit;
 
 use super::pair::MatrixPair;
 use crate::api::reduce::{ReductionKernels, RowMatrix, StridedVector, reduce_rows, reduction};
+use crate::api::widen::{round_strided, widen_strided};
 use crate::copy::{CopyLoop, copy};
-use crate::dispatch::{row_map_of_columns, row_map_of_rows};
-use crate::element::Element;
+use crate::dispatch::{is_element, row_map_of_columns, row_map_of_rows};
+use crate::element::{Element, Storage};
 use crate::exec::{Exec, Shared, share};
 use crate::for_each_row_map;
 use crate::level::Level;
@@ -108,7 +109,12 @@ impl<T: Element> RowMapKernels<T> {
     ///
     /// # Safety
     /// The matrices must be valid, and apart unless they are the same; the machine must have the level.
-    pub unsafe fn run(&self, exec: &Exec<'_>, pair: MatrixPair<T>, stream: bool) {
+    pub unsafe fn run<M: Storage<Compute = T>>(
+        &self,
+        exec: &Exec<'_>,
+        pair: MatrixPair<M>,
+        stream: bool,
+    ) {
         let are_rows = pair.x.cs == 1 && pair.out.cs == 1;
         let grain = if are_rows { 1 } else { GRAIN };
         let tasks = if pair.m < exec.threads() {
@@ -134,8 +140,13 @@ impl<T: Element> RowMapKernels<T> {
     ///
     /// # Safety
     /// As [`RowMapKernels::run`].
-    unsafe fn blocks(&self, exec: &Exec<'_>, pair: MatrixPair<T>, stream: bool) {
-        let row = pair.n.saturating_mul(size_of::<T>()).max(1);
+    unsafe fn blocks<M: Storage<Compute = T>>(
+        &self,
+        exec: &Exec<'_>,
+        pair: MatrixPair<M>,
+        stream: bool,
+    ) {
+        let row = pair.n.saturating_mul(size_of::<M>()).max(1);
         let block = if pair.x.rs == 1 {
             // Columns are read and written in runs of adjacent rows, which should be long.
             most_rows::<T>()
@@ -152,7 +163,12 @@ impl<T: Element> RowMapKernels<T> {
     ///
     /// # Safety
     /// As [`RowMapKernels::run`]; there must be at most [`most_rows`] rows.
-    unsafe fn block(&self, exec: &Exec<'_>, pair: MatrixPair<T>, stream: bool) {
+    unsafe fn block<M: Storage<Compute = T>>(
+        &self,
+        exec: &Exec<'_>,
+        pair: MatrixPair<M>,
+        stream: bool,
+    ) {
         let MatrixPair { m, n, x, .. } = pair;
         let rows = RowMatrix::new([m, n], x.ptr, [x.rs, x.cs]);
         let mut values = [const { Values::uninit() }; STATISTICS];
@@ -161,7 +177,7 @@ impl<T: Element> RowMapKernels<T> {
             .map(|values| values.as_mut_ptr().cast::<T>());
         for (reduction, to) in self.statistics.iter().flatten().zip(to) {
             // SAFETY: as the caller's; there is room for the results of a block.
-            unsafe { reduce_rows::<T, T>(exec, reduction, rows, StridedVector::new(to, 1)) };
+            unsafe { reduce_rows::<M, T>(exec, reduction, rows, StridedVector::new(to, 1)) };
         }
         // SAFETY: as the caller's; the statistics have been computed.
         unsafe { self.step(exec, pair, &to.map(<*mut T>::cast_const), stream) };
@@ -171,10 +187,10 @@ impl<T: Element> RowMapKernels<T> {
     ///
     /// # Safety
     /// As [`RowMapKernels::run`]; there must be a value of each statistic for each row.
-    pub unsafe fn step(
+    pub unsafe fn step<M: Storage<Compute = T>>(
         &self,
         exec: &Exec<'_>,
-        pair: MatrixPair<T>,
+        pair: MatrixPair<M>,
         statistics: &Statistics<T>,
         stream: bool,
     ) {
@@ -182,7 +198,7 @@ impl<T: Element> RowMapKernels<T> {
         let tasks = exec.tasks(pair.bytes(), share(pair.n, COLUMNS));
         if tasks == 1 {
             // SAFETY: as the caller's.
-            return unsafe { self.step_alone(pair, statistics, stream) };
+            return unsafe { self.step_of(pair, statistics, stream) };
         }
         let each = share(share(pair.n, COLUMNS), tasks) * COLUMNS;
         let shared = statistics.map(Shared::new);
@@ -191,11 +207,93 @@ impl<T: Element> RowMapKernels<T> {
             let part = pair.columns(from, each.min(pair.n - from));
             let statistics = shared.map(|one| one.get().cast_const());
             // SAFETY: as the caller's; no other task has these columns.
-            unsafe { self.step_alone(part, &statistics, stream) };
+            unsafe { self.step_of(part, &statistics, stream) };
         });
     }
 
     /// [`RowMapKernels::step`] on this thread.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    unsafe fn step_of<M: Storage<Compute = T>>(
+        &self,
+        pair: MatrixPair<M>,
+        statistics: &Statistics<T>,
+        stream: bool,
+    ) {
+        // SAFETY: as the caller's. Elements that are not widened are of the type of arithmetic.
+        unsafe {
+            if const { is_element::<M>() } {
+                self.step_alone(pair.cast(), statistics, stream);
+            } else {
+                self.widened_tiles(pair, statistics);
+            }
+        }
+    }
+
+    /// [`RowMapKernels::step`] through copies that are widened.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(never)]
+    unsafe fn widened_tiles<M: Storage<Compute = T>>(
+        &self,
+        pair: MatrixPair<M>,
+        statistics: &Statistics<T>,
+    ) {
+        let mut tile = MaybeUninit::<[T; TILE]>::uninit();
+        let tile: *mut T = tile.as_mut_ptr().cast();
+        let has_columns = pair.x.rs == 1 && pair.x.cs != 1;
+        // At least 1, so that the compiler sees that no step is 0.
+        let [longer, shorter] = if has_columns {
+            [pair.m, pair.n]
+        } else {
+            [pair.n, pair.m]
+        };
+        let len = longer.clamp(1, TILE);
+        let lines = shorter.min(TILE / len).max(1);
+        for from in (0..shorter).step_by(lines) {
+            for at in (0..longer).step_by(len) {
+                let (lines, len) = (lines.min(shorter - from), len.min(longer - at));
+                let (i, j) = if has_columns { (at, from) } else { (from, at) };
+                let (x, out) = (pair.x.offset(i, j), pair.out.offset(i, j));
+                let [x_line, out_line] = if has_columns {
+                    [x.cs, out.cs]
+                } else {
+                    [x.rs, out.rs]
+                };
+                let [x_inc, out_inc] = if has_columns {
+                    [x.rs, out.rs]
+                } else {
+                    [x.cs, out.cs]
+                };
+                let line = |p: *const M, step: isize, inc: isize, number: usize| {
+                    StridedVector::new(p.wrapping_offset(step * number as isize), inc)
+                };
+                let statistics = statistics.map(|one| one.wrapping_add(i));
+                let (from, to) = ((tile.cast_const(), len as isize), (tile, len as isize));
+                // SAFETY: as the caller's; the tile has room for these elements.
+                unsafe {
+                    for number in 0..lines {
+                        let x = line(x.ptr, x_line, x_inc, number);
+                        widen_strided(self.level, len, x, tile.add(number * len));
+                    }
+                    if has_columns {
+                        (self.of_columns)(self.level, [len, lines], from, &statistics, to, false);
+                    } else {
+                        (self.of_rows)(self.level, [lines, len], from, &statistics, to, false);
+                    }
+                    for number in 0..lines {
+                        let out = line(out.ptr, out_line, out_inc, number);
+                        round_strided(self.level, len, tile.add(number * len), out);
+                    }
+                }
+            }
+        }
+    }
+
+    /// [`RowMapKernels::step`] on this thread, of elements in the type of arithmetic.
     ///
     /// # Safety
     /// As there.

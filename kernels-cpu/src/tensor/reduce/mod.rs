@@ -240,6 +240,26 @@ unsafe fn run_job<T: Storage, K: KernelOf<T>>(
     }
 }
 
+/// Runs a plan for elements of the type `T` with a kernel of its type of arithmetic, whose results are rounded if `rounds`.
+///
+/// # Safety
+/// As [`AxisPlan::run`].
+pub(super) unsafe fn run_plan<T: Storage, K: KernelOf<T>>(
+    exec: &Exec<'_>,
+    kernel: &K,
+    rounds: bool,
+    plan: &AxisPlan,
+) {
+    // SAFETY: as the caller's.
+    unsafe {
+        if const { is_element::<T>() } {
+            plan.run(exec, kernel);
+        } else {
+            plan.run(exec, &Widened { kernel, rounds });
+        }
+    }
+}
+
 /// The reductions.
 macro_rules! operations {
     ({} $([$(#[$doc:meta])*] $name:ident [$($ddof:ident)?] $out:ident $folds:tt $empty:ident)*) => {$(

@@ -2,12 +2,14 @@
 
 pub(crate) mod plan;
 
+use super::element_type::with_storage;
 use super::kind::Location;
 use super::operand::Tensor;
 use crate::api::row_map::run;
+use crate::element::Dtype;
 use crate::error::Result;
 use crate::exec::Exec;
-use crate::{for_each_row_map, with_element};
+use crate::for_each_row_map;
 use plan::RowMapPlan;
 
 /// The maps.
@@ -32,8 +34,8 @@ macro_rules! operations {
             let mut plan = RowMapPlan::empty();
             // SAFETY: as the caller's; the tensors have been checked then.
             unsafe {
-                if let Some(element) = plan.check(x, axes, out, Location::Host)? {
-                    with_element!(element, T => plan.run::<T>(exec, &run::$name(level)));
+                if let Some(dtype) = plan.check(x, axes, out, Location::Host)? {
+                    with_storage!(dtype, T => plan.run::<T>(exec, &run::$name(level)));
                 }
             }
             Ok(())

@@ -6,16 +6,18 @@ use crate::api::reduce::Elements as Results;
 use crate::api::row_map::check::MatrixPair;
 use crate::api::row_map::run::{BLOCK_BYTES, RowMapKernels, STATISTICS, Values, most_rows};
 use crate::detect;
-use crate::element::Element;
+use crate::dispatch::Compute;
+use crate::element::{Dtype, Storage};
 use crate::error::{Error, Result};
 use crate::exec::Exec;
 use crate::matrix::Matrix;
-use crate::tensor::element_type::ElementType;
-use crate::tensor::kind::{Location, Type};
+use crate::tensor::kind::Location;
 use crate::tensor::list::List;
 use crate::tensor::operand::{Axis, Operand, Tensor};
 use crate::tensor::reduce::blocks::{ResultBlock, ResultBlocks};
 use crate::tensor::reduce::plan::{AxisPlan, KeptAxis, set_of};
+use crate::tensor::reduce::run_plan;
+use crate::tensor::vectors::float_type;
 
 /// The axes of a map, dropped, turned, reordered and merged as far as that keeps the bits.
 pub struct RowMapPlan {
@@ -51,7 +53,7 @@ impl RowMapPlan {
         axes: Option<&[i32]>,
         out: &Tensor,
         memory: Location,
-    ) -> Result<Option<ElementType>> {
+    ) -> Result<Option<Dtype>> {
         let (tensor, output) = (x, out);
         let (mut x, mut out) = (Operand::empty("x"), Operand::empty("out"));
         // SAFETY: as the caller's.
@@ -59,16 +61,13 @@ impl RowMapPlan {
             x.set(tensor, memory)?;
             out.set(output, memory)?;
         }
-        let Type::Float(dtype) = x.of else {
-            return Err(Error::UnsupportedType { arg: x.arg });
-        };
-        let element = ElementType::of(dtype).ok_or(Error::UnsupportedType { arg: x.arg })?;
+        let dtype = float_type(&x, memory)?;
         out.same_type(&x)?;
         let set = set_of(axes, x.rank())?;
         self.set(&x, &out, set)?;
         out.check_distinct()?;
         out.same_or_apart_from(&x)?;
-        Ok((x.count > 0).then_some(element))
+        Ok((x.count > 0).then_some(dtype))
     }
 
     /// Makes this the plan for the axes in `set`.
@@ -116,7 +115,11 @@ impl RowMapPlan {
     ///
     /// # Safety
     /// The tensors must be valid at the elements that the axes reach; the machine must have the kernels' level.
-    pub(super) unsafe fn run<T: Element>(&self, exec: &Exec<'_>, kernels: &RowMapKernels<T>) {
+    pub(super) unsafe fn run<T: Storage>(
+        &self,
+        exec: &Exec<'_>,
+        kernels: &RowMapKernels<Compute<T>>,
+    ) {
         let plan = &self.rows;
         let size = size_of::<T>() as isize;
         let inner = self.along.last().copied().unwrap_or(KeptAxis {
@@ -134,7 +137,7 @@ impl RowMapPlan {
             usize::MAX
         } else {
             let row = plan.elements.saturating_mul(plan.size);
-            (BLOCK_BYTES / row.max(1)).clamp(1, most_rows::<T>())
+            (BLOCK_BYTES / row.max(1)).clamp(1, most_rows::<Compute<T>>())
         };
         let blocks = ResultBlocks::of_axis(plan, number, most);
         let all = plan
@@ -176,10 +179,10 @@ impl RowMapPlan {
     /// # Safety
     /// As [`RowMapPlan::run`]; there must be at most [`most_rows`] rows.
     #[inline(never)]
-    unsafe fn block<T: Element>(
+    unsafe fn block<T: Storage>(
         &self,
         exec: &Exec<'_>,
-        kernels: &RowMapKernels<T>,
+        kernels: &RowMapKernels<Compute<T>>,
         (split, block): (KeptAxis, ResultBlock),
         outer: &[KeptAxis],
         pair: &dyn Fn(*mut u8, *mut u8) -> MatrixPair<T>,
@@ -188,7 +191,7 @@ impl RowMapPlan {
         let mut values = [const { Values::uninit() }; STATISTICS];
         let to = values
             .each_mut()
-            .map(|values| values.as_mut_ptr().cast::<T>());
+            .map(|values| values.as_mut_ptr().cast::<Compute<T>>());
         for (reduction, to) in kernels.statistics.iter().flatten().zip(to) {
             let mut plan = AxisPlan::empty();
             (plan.x, plan.out, plan.size) = (block.x, to.cast(), size_of::<T>());
@@ -196,13 +199,16 @@ impl RowMapPlan {
             plan.kept.push(KeptAxis {
                 count: block.len,
                 x: split.x,
-                out: size_of::<T>() as isize,
+                out: size_of::<Compute<T>>() as isize,
             });
             plan.reduced = self.rows.reduced.clone();
             // SAFETY: as the caller's; there is room for the results of a block.
-            unsafe { plan.run(exec, &Results::<T, T>(reduction, PhantomData)) };
+            unsafe {
+                let kernel = Results::<Compute<T>, Compute<T>>(reduction, PhantomData);
+                run_plan::<T, _>(exec, &kernel, false, &plan);
+            }
         }
-        let statistics = to.map(<*mut T>::cast_const);
+        let statistics = to.map(<*mut Compute<T>>::cast_const);
         for_each_index(outer, block.x, block.out, &mut |x, out| {
             // SAFETY: as the caller's; the statistics have been computed.
             unsafe { kernels.step(exec, pair(x, out), &statistics, stream) };
