@@ -23,6 +23,7 @@ mod cpu;
 mod elementwise;
 mod expected;
 mod matrices;
+mod mixed;
 mod numbers;
 mod products;
 mod reductions;

@@ -4,6 +4,7 @@ use core::hint::black_box;
 
 use super::backend::{Array, Backend, Over};
 use super::matrices::{gemm, gemm_batched, gemm_fused, matrix};
+use super::mixed;
 use super::numbers::{CLASSES, Kind, RUN};
 use super::run::{Run, TYPES, View, With, Written, each};
 use crate::element::Dtype;
@@ -29,7 +30,20 @@ pub(super) fn run<B: Backend>(run: &mut Run<'_, B>, name: &str, op: usize) -> Re
             _ => return Err(crate::Error::Unsupported { arg: "op" }.into()),
         }
     }
-    Ok(())
+    for &dtype in each(&[Dtype::F16, Dtype::Bf16]) {
+        match name {
+            "outer" | "ger" => outer_tensors(run, name, dtype)?,
+            "dot" => dot_tensors(run, dtype)?,
+            "mse_grad" => mse_grad_tensors(run, dtype)?,
+            "lsq_grad" => lsq_grad_tensors(run, dtype)?,
+            _ => {}
+        }
+    }
+    match name {
+        "gemm" => mixed::matmul(run),
+        "dot" => mixed::dot(run),
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn written(dtype: Dtype, elements: i64) -> Written {
@@ -68,20 +82,43 @@ fn outer<B: Backend>(
             (call.out.rs, call.out.cs) = (rs, cs);
             run.typed(&call, written(dtype, (m - 1) * rs + (n - 1) * cs + 1))?;
         }
-        let (over, numbers) = match name {
-            "ger" => (Over::Ger, [-0.721_347_5, 0.0]),
-            _ => (Over::Outer, [0.0; 2]),
-        };
-        let with = With {
-            numbers,
-            ..With::NONE
-        };
-        let x = run.input_tensor(0, view(&[23], &[2]));
-        let y = run.input_tensor(SECOND, view(&[37], &[-1]));
-        for &strides in each(&[&[37, 1], &[1, 24]]) {
-            let out = view(&[23, 37], strides);
-            run.tensors(&over, &[&x, &y], &with, out, Type::Float(dtype))?;
-        }
+        outer_of_tensors(run, name, dtype)?;
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn outer_tensors<B: Backend>(
+    run: &mut Run<'_, B>,
+    name: &str,
+    dtype: Dtype,
+) -> Result<(), B::Error> {
+    for &kind in each(&[Kind::Wide, Kind::Special]) {
+        run.floats(dtype, kind)?;
+        outer_of_tensors(run, name, dtype)?;
+    }
+    Ok(())
+}
+
+/// The calls over tensors, with the inputs as they are.
+fn outer_of_tensors<B: Backend>(
+    run: &mut Run<'_, B>,
+    name: &str,
+    dtype: Dtype,
+) -> Result<(), B::Error> {
+    let (over, numbers) = match name {
+        "ger" => (Over::Ger, [-0.721_347_5, 0.0]),
+        _ => (Over::Outer, [0.0; 2]),
+    };
+    let with = With {
+        numbers,
+        ..With::NONE
+    };
+    let x = run.input_tensor(0, view(&[23], &[2]));
+    let y = run.input_tensor(SECOND, view(&[37], &[-1]));
+    for &strides in each(&[&[37, 1], &[1, 24]]) {
+        let out = view(&[23, 37], strides);
+        run.tensors(&over, &[&x, &y], &with, out, Type::Float(dtype))?;
     }
     Ok(())
 }
@@ -106,10 +143,7 @@ fn dot<B: Backend>(run: &mut Run<'_, B>, op: usize, dtype: Dtype) -> Result<(), 
     call.arrays = [run.vector(2990, -1), run.vector(9, 2), Array::NONE];
     call.n = 1100;
     run.typed(&call, exact)?;
-    let x = run.input_tensor(0, view(&[5, 1, 30], &[30, 30, 1]));
-    let y = run.input_tensor(SECOND, view(&[7, 30], &[1, 7]));
-    let out = view(&[5, 7], &[7, 1]);
-    run.tensors(&Over::Dot, &[&x, &y], &With::NONE, out, Type::Float(dtype))?;
+    dot_of_tensors(run, dtype)?;
     run.floats(dtype, Kind::Special)?;
     let n = RUN as i64;
     call.n = n;
@@ -119,6 +153,35 @@ fn dot<B: Backend>(run: &mut Run<'_, B>, op: usize, dtype: Dtype) -> Result<(), 
         run.typed(&call, exact)?;
     }
     Ok(())
+}
+
+#[inline(never)]
+fn dot_tensors<B: Backend>(run: &mut Run<'_, B>, dtype: Dtype) -> Result<(), B::Error> {
+    run.floats(dtype, Kind::Wide)?;
+    dot_of_tensors(run, dtype)?;
+    // Of more than a chunk, with a result that is not rounded.
+    let x = run.input_tensor(0, view(&[2600], &[1]));
+    let y = run.input_tensor(100, view(&[2600], &[1]));
+    for of in [dtype, Dtype::F32] {
+        let with = With::NONE;
+        run.tensors(
+            &Over::Dot,
+            &[&x, &y],
+            &with,
+            view(&[], &[]),
+            Type::Float(of),
+        )?;
+    }
+    run.floats(dtype, Kind::Special)?;
+    dot_of_tensors(run, dtype)
+}
+
+/// The call over tensors, with the inputs as they are.
+fn dot_of_tensors<B: Backend>(run: &mut Run<'_, B>, dtype: Dtype) -> Result<(), B::Error> {
+    let x = run.input_tensor(0, view(&[5, 1, 30], &[30, 30, 1]));
+    let y = run.input_tensor(SECOND, view(&[7, 30], &[1, 7]));
+    let out = view(&[5, 7], &[7, 1]);
+    run.tensors(&Over::Dot, &[&x, &y], &With::NONE, out, Type::Float(dtype))
 }
 
 #[inline(never)]
@@ -139,6 +202,25 @@ fn mse_grad<B: Backend>(run: &mut Run<'_, B>, op: usize, dtype: Dtype) -> Result
     for &n in each(&[1, 4, 63, 500, 1030, 2049, 2600]) {
         gradient(run, n, 0)?;
     }
+    mse_grad_of_tensors(run, of)?;
+    run.floats(dtype, Kind::Special)?;
+    for class in 0..black_box(CLASSES) {
+        gradient(run, RUN as i64, (class * RUN) as i64)?;
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn mse_grad_tensors<B: Backend>(run: &mut Run<'_, B>, dtype: Dtype) -> Result<(), B::Error> {
+    for &kind in each(&[Kind::Wide, Kind::Special]) {
+        run.floats(dtype, kind)?;
+        mse_grad_of_tensors(run, Type::Float(dtype))?;
+    }
+    Ok(())
+}
+
+/// The calls over tensors, with the inputs as they are.
+fn mse_grad_of_tensors<B: Backend>(run: &mut Run<'_, B>, of: Type) -> Result<(), B::Error> {
     let with = With {
         has_loss: true,
         ..With::NONE
@@ -149,10 +231,6 @@ fn mse_grad<B: Backend>(run: &mut Run<'_, B>, op: usize, dtype: Dtype) -> Result
     for &strides in each(&[&[140, 14, 1], &[-14, 84, 1]]) {
         let out = view(&shape, strides);
         run.tensors(&Over::MseGrad, &[&pred, &target], &with, out, of)?;
-    }
-    run.floats(dtype, Kind::Special)?;
-    for class in 0..black_box(CLASSES) {
-        gradient(run, RUN as i64, (class * RUN) as i64)?;
     }
     Ok(())
 }
@@ -175,18 +253,25 @@ fn lsq_grad<B: Backend>(run: &mut Run<'_, B>, op: usize, dtype: Dtype) -> Result
                 run.typed(&call, gradient)?;
             }
         }
-        let a = run.input_tensor(0, view(&[20, 15], &[1, 20]));
-        let x = run.input_tensor(SECOND, view(&[15], &[2]));
-        let y = run.input_tensor(SECOND + 500, view(&[20], &[-3]));
-        let out = view(&[15], &[1]);
-        let with = With::NONE;
-        run.tensors(
-            &Over::LsqGrad,
-            &[&a, &x, &y],
-            &with,
-            out,
-            Type::Float(dtype),
-        )?;
+        lsq_grad_of_tensors(run, dtype)?;
     }
     Ok(())
+}
+
+#[inline(never)]
+fn lsq_grad_tensors<B: Backend>(run: &mut Run<'_, B>, dtype: Dtype) -> Result<(), B::Error> {
+    for &kind in each(&[Kind::Wide, Kind::Special]) {
+        run.floats(dtype, kind)?;
+        lsq_grad_of_tensors(run, dtype)?;
+    }
+    Ok(())
+}
+
+/// The call over tensors, with the inputs as they are.
+fn lsq_grad_of_tensors<B: Backend>(run: &mut Run<'_, B>, dtype: Dtype) -> Result<(), B::Error> {
+    let a = run.input_tensor(0, view(&[20, 15], &[1, 20]));
+    let x = run.input_tensor(SECOND, view(&[15], &[2]));
+    let y = run.input_tensor(SECOND + 500, view(&[20], &[-3]));
+    let (out, of) = (view(&[15], &[1]), Type::Float(dtype));
+    run.tensors(&Over::LsqGrad, &[&a, &x, &y], &With::NONE, out, of)
 }

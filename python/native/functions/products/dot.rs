@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 
 use super::matmul::{matmul_of, run_matmul};
 use super::two_shapes;
-use super::types::{Family, prepare, read_factors};
+use super::types::{prepare, read_factors};
 use super::vecdot::dot_of;
 use crate::arguments::Arguments;
 use crate::operand::Operand;
@@ -25,7 +25,7 @@ pub unsafe fn dot(function: &str, a: &Arguments) -> PyResult<*mut PyObject> {
             let scalar = "a number has no axis to multiply over; use multiply";
             return Err(two_shapes(function, ("x", &x), ("y", &y), scalar));
         }
-        if m == 1 && n == 1 && Family::of(x.dtype()) == Family::Same {
+        if m == 1 && n == 1 {
             return dot_of(function, &x, &y, &views, a[2]);
         }
         if m > 2 && n > 1 || n > 2 {

@@ -3,7 +3,8 @@
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 
-use super::{read_two, two_shapes};
+use super::two_shapes;
+use super::types::{prepare, read_factors};
 use crate::arguments::Arguments;
 use crate::call;
 use crate::operand::Operand;
@@ -17,7 +18,7 @@ pub unsafe fn vecdot(function: &str, a: &Arguments) -> PyResult<*mut PyObject> {
     let (mut x, mut y) = (Operand::new(), Operand::new());
     // SAFETY: the caller's.
     unsafe {
-        read_two(function, [("x", a[0]), ("y", a[1])], &mut x, &mut y)?;
+        read_factors(function, [("x", a[0]), ("y", a[1])], &mut x, &mut y)?;
         let least = x.shape().len().min(y.shape().len());
         if least == 0 {
             return Err(two_shapes(
@@ -64,7 +65,7 @@ pub unsafe fn dot_of(
     let shape = &shape.as_slice()[..shape.as_slice().len() - 1];
     // SAFETY: the caller's.
     unsafe {
-        output.prepare(function, x, shape, x.dtype(), out)?;
+        prepare(&mut output, function, x, shape, out)?;
         let work = x.bytes().max(y.bytes()).saturating_mul(2);
         let release = call::prepare(work, &mut [&mut output.operand]);
         let (left, right, out) = (p.tensor(), q.tensor(), &output.operand);

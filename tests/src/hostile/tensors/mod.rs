@@ -94,24 +94,6 @@ macro_rules! typed {
 }
 use typed;
 
-/// Does `$body` with `$T` as the type of numbers of `$kind`, which must be `f32` unless it is `f64`.
-macro_rules! typed_wide {
-    ($kind:expr, $T:ident => $body:expr) => {
-        match $kind {
-            Kind::F64 => {
-                type $T = f64;
-                $body
-            }
-            Kind::F32 => {
-                type $T = f32;
-                $body
-            }
-            other => unreachable!("numbers of {other:?}"),
-        }
-    };
-}
-use typed_wide;
-
 /// A query of the scratch memory that a call needs.
 type Query<'a> = Option<&'a dyn Fn(*const dpt_exec) -> Option<usize>>;
 
@@ -166,6 +148,41 @@ fn judge_types(verdict: &mut Verdict, kinds: impl IntoIterator<Item = Kind>, all
     if kinds.iter().any(|&kind| kind != kinds[0]) {
         verdict.fault(Code::DPT_TYPE_MISMATCH);
     }
+}
+
+/// Returns whether numbers have 16 bits.
+fn is_half(kind: Kind) -> bool {
+    kind.bits == 16
+}
+
+/// Returns the bits of a number as `f32`.
+fn widened(kind: Kind, bits: u64) -> u64 {
+    typed!(kind, T => f64::from(diptych::Storage::into_compute(T::of_pattern(bits))) as f32)
+        .pattern()
+}
+
+/// Draws the type of results that are rounded to that of the elements, or are not.
+fn result_kind(input: &mut Input<'_>, of: Kind) -> Kind {
+    if is_half(of) && input.rarely(3) {
+        Kind::F32
+    } else {
+        of
+    }
+}
+
+/// As [`judge_types`], and the type of the result, which may be `f32` if the elements have 16 bits.
+fn judge_result(verdict: &mut Verdict, kinds: &[Kind], result: Kind) {
+    let of = kinds[0];
+    let result = if is_half(of) && result == Kind::F32 {
+        of
+    } else {
+        result
+    };
+    judge_types(
+        verdict,
+        kinds.iter().copied().chain([result]),
+        &Kind::FLOATS,
+    );
 }
 
 /// Judges the shapes of a call.

@@ -1,6 +1,6 @@
 //! Products over tensors, against the functions on contiguous vectors and matrices.
 
-use diptych::raw;
+use diptych::{Storage, raw};
 use diptych_ffi::{dpt_dot, dpt_exec, dpt_gemm_f32_workspace, dpt_gemm_f64_workspace};
 use diptych_ffi::{dpt_ger, dpt_matmul, dpt_outer, dpt_tensor};
 
@@ -10,7 +10,8 @@ use super::argument::{self, Argument};
 use super::epilogue::Epilogue;
 use super::pair::{Pair, Sizes};
 use super::shapes::{self, broadcast, broadcast_places};
-use super::{case, judge_shapes, judge_types, kind, numbers, plain, typed_wide};
+use super::{case, judge_result, judge_shapes, judge_types, kind, numbers, plain};
+use super::{result_kind, typed, widened};
 use crate::number::Number;
 use crate::random::Input;
 use crate::report::Nan;
@@ -104,7 +105,11 @@ pub fn matmul(input: &mut Input<'_>) -> Outcome {
             clamp: last.clamp,
             bias: elements.get(3).map(Vec::as_slice),
         };
-        Some(vec![(2, typed_wide!(kind, T => pair.all::<T>(elements)))])
+        let all = match kind {
+            Kind::F64 => pair.all::<f64>(elements),
+            _ => pair.all::<f32>(elements),
+        };
+        Some(vec![(2, all)])
     })
 }
 
@@ -114,7 +119,7 @@ fn is_zero(kind: Kind, x: f64) -> bool {
 
 /// `dpt_dot`.
 pub fn dot(input: &mut Input<'_>) -> Outcome {
-    let kind = kind(input, &Kind::WIDE);
+    let kind = kind(input, &Kind::FLOATS);
     let most = input.pick(&[20, 20, 1000]);
     let k = input.size(most);
     let [whole, x_lead, y_lead] = batch(input);
@@ -124,14 +129,15 @@ pub fn dot(input: &mut Input<'_>) -> Outcome {
     };
     let (x, y) = (draw("x", &x_lead), draw("y", &y_lead));
     let shape = shapes::rarely_spoil(input, whole.clone());
-    let out = Argument::output(input, "out", kind, &shape);
+    let of_result = result_kind(input, kind);
+    let out = Argument::output(input, "out", of_result, &shape);
     let is_used = argument::count(&out) != 0;
     let all = [x.only_if(is_used), y.only_if(is_used), out];
     let k = all[0].shape.last().copied().unwrap_or(0);
     let work = argument::count(&all[2]).saturating_mul(k.max(1));
     let mut case = case(input, "dot", &all, work, None);
-    judge_types(&mut case.verdict, all.iter().map(|a| a.kind), &Kind::WIDE);
     let [x, y, out] = &all;
+    judge_result(&mut case.verdict, &[x.kind, y.kind], out.kind);
     let fits = match (x.shape.split_last(), y.shape.split_last()) {
         (Some((k, x)), Some((l, y))) => k == l && broadcast(&[x, y]).as_ref() == Some(&out.shape),
         _ => false,
@@ -157,7 +163,12 @@ pub fn dot(input: &mut Input<'_>) -> Outcome {
                 &elements[0][x..][..k as usize],
                 &elements[1][y..][..k as usize],
             );
-            typed_wide!(kind, T => {
+            if of_result != kind {
+                let wide = |x: &[u64]| numbers::<f32>(x.iter().map(|&bits| widened(kind, bits)));
+                let out = diptych::dot(&plain(), wide(x).as_slice(), wide(y).as_slice());
+                return out.expect("vectors of one length").pattern();
+            }
+            typed!(kind, T => {
                 let (x, y) = (numbers::<T>(x.to_vec()), numbers::<T>(y.to_vec()));
                 let out = diptych::dot(&plain(), x.as_slice(), y.as_slice());
                 out.expect("vectors of one length").pattern()
@@ -180,7 +191,7 @@ pub fn ger(input: &mut Input<'_>) -> Outcome {
 
 /// `dpt_ger` with a factor, or `dpt_outer`.
 fn vectors(input: &mut Input<'_>, alpha: Option<f64>) -> Outcome {
-    let kind = kind(input, &Kind::WIDE);
+    let kind = kind(input, &Kind::FLOATS);
     let (m, n) = (input.size(70), input.size(70));
     let mut draw = |name, length| {
         let shape = shapes::rarely_spoil(input, vec![length]);
@@ -193,7 +204,7 @@ fn vectors(input: &mut Input<'_>, alpha: Option<f64>) -> Outcome {
     let is_used = argument::count(&out) != 0;
     let all = [x.only_if(is_used), y.only_if(is_used), out];
     let mut case = case(input, name, &all, argument::count(&all[2]), None);
-    judge_types(&mut case.verdict, all.iter().map(|a| a.kind), &Kind::WIDE);
+    judge_types(&mut case.verdict, all.iter().map(|a| a.kind), &Kind::FLOATS);
     let [x, y, out] = &all;
     let fits = x.shape.len() == 1 && y.shape.len() == 1;
     judge_shapes(
@@ -214,13 +225,13 @@ fn vectors(input: &mut Input<'_>, alpha: Option<f64>) -> Outcome {
         let n = y.shape[0];
         let one = |at: usize| {
             let (x, y) = (elements[0][at / n as usize], elements[1][at % n as usize]);
-            typed_wide!(kind, T => {
+            typed!(kind, T => {
                 let (x, y, mut out) = (T::of_pattern(x), T::of_pattern(y), T::of_pattern(elements[2][at]));
                 let exec = plain();
                 // SAFETY: one element each.
                 let done = unsafe {
                     match alpha {
-                        Some(alpha) => raw::ger(&exec, 1, 1, alpha as T, &x, 1, &y, 1, &mut out, 1, 1),
+                        Some(alpha) => raw::ger(&exec, 1, 1, alpha as <T as Storage>::Compute, &x, 1, &y, 1, &mut out, 1, 1),
                         None => raw::outer(&exec, 1, 1, &x, 1, &y, 1, &mut out, 1, 1),
                     }
                 };

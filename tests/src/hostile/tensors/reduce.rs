@@ -1,6 +1,6 @@
 //! Reductions over axes of tensors, against each of the same elements as one vector.
 
-use diptych::{Storage, for_each_reduction, raw, table};
+use diptych::{for_each_reduction, raw, table};
 use diptych_ffi::{dpt_exec, dpt_status, dpt_status_code as Code, dpt_tensor};
 
 use super::super::Outcome;
@@ -10,7 +10,7 @@ use super::super::reduce::degrees;
 use super::argument::{self, Argument};
 use super::axes::{Axes, axes_of};
 use super::shapes::{self, places};
-use super::{case, judge_shapes, kind, numbers, plain, typed};
+use super::{case, is_half, judge_shapes, kind, numbers, plain, result_kind, typed, widened};
 use crate::number::Number;
 use crate::random::Input;
 use crate::report::Nan;
@@ -71,16 +71,6 @@ fn result_shape(shape: &[i64], set: &[bool], keeps: bool) -> Vec<i64> {
     let axes = axes.filter(|&(_, is_reduced)| keeps || !is_reduced);
     axes.map(|(&n, &is_reduced)| if is_reduced { 1 } else { n })
         .collect()
-}
-
-/// Returns whether numbers have 16 bits.
-fn is_half(kind: Kind) -> bool {
-    kind.bits == 16
-}
-
-/// Returns the bits of a number as `f32`.
-fn widened(kind: Kind, bits: u64) -> u64 {
-    typed!(kind, T => f64::from(T::of_pattern(bits).into_compute()) as f32).pattern()
 }
 
 /// Judges everything but the tensors alone.
@@ -150,10 +140,8 @@ pub fn run(input: &mut Input<'_>, at: usize) -> Outcome {
     let result = shapes::rarely_spoil(input, result_shape(&shape, &wanted, keeps));
     let to = if row.gives_index {
         Kind::I64
-    } else if is_half(kind) && input.rarely(3) {
-        Kind::F32
     } else {
-        kind
+        result_kind(input, kind)
     };
     let out = Argument::output(input, "out", to, &result);
     let x = x.only_if(argument::count(&out) != 0);

@@ -9,7 +9,7 @@ use super::super::kind::Kind;
 use super::argument::{self, Argument};
 use super::axes::{Axes, axes_of};
 use super::shapes::{self, places};
-use super::{bits, case, judge_shapes, judge_types, kind, numbers, plain, typed_wide};
+use super::{bits, case, judge_shapes, judge_types, kind, numbers, plain, typed};
 use crate::random::Input;
 
 type Call = unsafe extern "C" fn(
@@ -39,7 +39,7 @@ macro_rules! operations {
             }
             [$(Operation {
                 call: $name,
-                row: |kind, x| typed_wide!(kind, T => {
+                row: |kind, x| typed!(kind, T => {
                     let mut x: Vec<T> = numbers(x);
                     let (n, p) = (x.len() as i64, x.as_mut_ptr());
                     // SAFETY: the row is valid.
@@ -63,14 +63,14 @@ fn shape(input: &mut Input<'_>) -> Vec<i64> {
 
 /// Judges everything but the tensors alone.
 fn judge(verdict: &mut Verdict, x: &Argument, out: &Argument) {
-    judge_types(verdict, [x.kind, out.kind], &Kind::WIDE);
+    judge_types(verdict, [x.kind, out.kind], &Kind::FLOATS);
     judge_shapes(verdict, x.shape == out.shape);
 }
 
 /// Calls map number `at` of the table.
 pub fn run(input: &mut Input<'_>, at: usize) -> Outcome {
     let (row, operation) = (&table::ROW_MAPS[at], &OPERATIONS[at]);
-    let of = kind(input, &Kind::WIDE);
+    let of = kind(input, &Kind::FLOATS);
     let shape = shape(input);
     let axes = Axes::draw(input, shape.len());
     let x = Argument::input(input, "x", of, &shape).or_in_place();
