@@ -281,7 +281,7 @@ pub mod backend {
     pub mod tensor {
         pub use crate::tensor::checked::*;
         pub use crate::tensor::convert::{CheckedConversion, check_convert};
-        pub use crate::tensor::element_type::ElementType;
+        pub use crate::tensor::element_type::{ElementType, IntegerType, NumberType};
         pub use crate::tensor::gradients::{check_lsq_grad, check_mse_grad};
         pub use crate::tensor::kind::*;
         pub use crate::tensor::list::{List, MAX_RANK};

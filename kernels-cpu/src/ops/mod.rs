@@ -7,6 +7,7 @@
 
 pub mod elementwise;
 pub mod gemm;
+pub mod integers;
 pub mod mixed;
 pub mod order;
 pub mod outer;

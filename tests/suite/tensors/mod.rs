@@ -3,6 +3,8 @@
 mod convert;
 mod elementwise;
 mod gradients;
+mod integers;
+mod integers_refused;
 mod mixed;
 mod mixed_refused;
 mod products;

@@ -2,6 +2,7 @@
 
 pub(super) mod blocks;
 mod gather;
+mod integers;
 pub(super) mod kernel;
 pub(crate) mod plan;
 mod walk;
@@ -22,6 +23,7 @@ use crate::exec::Exec;
 use crate::half::f16;
 use crate::level::Level;
 use crate::{for_each_reduction, with_element};
+use integers::{FoldOf, Gives, reduce_integers};
 use kernel::{Elements, Kernel};
 use plan::{AxisPlan, ReductionProperties};
 
@@ -58,6 +60,8 @@ impl Job<'_> {
 struct Operation {
     of_array: fn(Dtype) -> Option<OfArray>,
     run: fn(Dtype) -> Option<RunJob>,
+    /// The fold of integers, if it takes them.
+    of_integers: (Option<FoldOf>, Gives),
     properties: ReductionProperties,
 }
 
@@ -201,6 +205,11 @@ unsafe fn reduce_general(
     out: &Tensor,
 ) -> Result<()> {
     let (properties, mut plan) = (&operation.properties, AxisPlan::empty());
+    if let Some(Type::Integer(_)) = Type::of(x.dtype_code, x.dtype_bits) {
+        let tensors = (x, axes, out);
+        // SAFETY: as the caller's.
+        return unsafe { reduce_integers(exec, level, operation.of_integers, properties, tensors) };
+    }
     // SAFETY: as the caller's.
     let checked = unsafe { properties.check(x, axes, ddof, out, Location::Host, &mut plan) };
     let dtype = checked?;
@@ -234,13 +243,14 @@ unsafe fn of_array<T: Storage, O: Output<T>>(
 
 /// The reductions.
 macro_rules! operations {
-    ({} $([$(#[$doc:meta])*] $name:ident [$($ddof:ident)?] $Bound:ident $out:ident $folds:tt $empty:ident)*) => {$(
+    ({} $([$(#[$doc:meta])*] $name:ident [$($ddof:ident)?] $Bound:ident $out:ident $folds:tt $empty:ident $integers:tt)*) => {$(
         $(#[$doc])*
         ///
         /// `axes` are the axes of x to reduce; negative ones count from the end; `None`: all. The elements of a result
         /// are taken in row-major order of these axes. `out` has the other axes; it may also have the reduced ones, with
         /// length 1.
         #[doc = operations!(@type $out)]
+        #[doc = operations!(@integers $out $integers)]
         ///
         /// # Errors
         /// `ShapeMismatch`, `TypeMismatch`, `UnsupportedType`, `Unsupported` for memory of a GPU, `Overlap`; `InvalidValue`
@@ -257,6 +267,7 @@ macro_rules! operations {
             const OPERATION: Operation = Operation {
                 of_array: |dtype| operations!(@typed $Bound dtype, array),
                 run: |dtype| operations!(@typed $Bound dtype, of_job),
+                of_integers: (operations!(@of_integers $integers), operations!(@gives $out $integers)),
                 properties: crate::reduction_properties!($Bound $out $folds $empty),
             };
             let degrees = 0;
@@ -299,7 +310,21 @@ macro_rules! operations {
     };
     (@type element) => { "The elements of `out` have the type of x." };
     (@type $count_or_index:ident) => { "The elements of `out` are `i64`." };
+    (@of_integers []) => { None };
+    (@of_integers [$Fold:ident]) => { Some(crate::ops::integers::reduce::$Fold::of) };
+    (@gives element [Min]) => { Gives::Element };
+    (@gives element [Max]) => { Gives::Element };
+    (@gives element $fold:tt) => { Gives::Total };
+    (@gives count $fold:tt) => { Gives::Count };
+    (@gives index $fold:tt) => { Gives::Index };
+    (@integers $out:ident []) => { "" };
+    (@integers element [Min]) => { "x may also be of `i8`, `u8`, `i32` or `i64`." };
+    (@integers element [Max]) => { operations!(@integers element [Min]) };
+    (@integers element $fold:tt) => {
+        "x may also be of `i8`, `u8`, `i32` or `i64`, and `out` then of this type, `i32` or `i64`: results are exact modulo 2^bits."
+    };
+    (@integers $count_or_index:ident $fold:tt) => { operations!(@integers element [Min]) };
     (@empty refused) => { "`EmptyReduction` if there are results, but no elements." };
     (@empty value) => { "" };
 }
-for_each_reduction!(operations! {} [doc name ddof types result folds empty]);
+for_each_reduction!(operations! {} [doc name ddof types result folds empty integers]);
