@@ -5,7 +5,8 @@ use crate::api::reduce::{MAX_PARTS, RowMatrix, StridedVector};
 use crate::copy::{CopyLoop, copy};
 use crate::exec::{Exec, Shared, share};
 use crate::level::Level;
-use crate::ops::integers::reduce::{IntegerFold, Join};
+use crate::ops::integers::prefetch_pages;
+use crate::ops::integers::reduce::{FoldRows, IntegerFold, Join};
 
 /// A reduction of one type of elements.
 pub struct IntegerReduction<'a> {
@@ -40,6 +41,10 @@ impl Found {
 
 /// Bytes of the pieces in which an index is sought, and in which rows are gathered.
 const PIECE: usize = 4 << 10;
+
+/// The most bytes of a vector in one call of a kernel, between which pages are prefetched if it is long.
+const AT_ONCE: usize = 8 << 10;
+const LONG: usize = 64 << 10;
 
 /// Memory on the stack.
 #[repr(align(64))]
@@ -107,6 +112,12 @@ impl IntegerReduction<'_> {
         Aligned([bits; IntegerFold::ROW / 8])
     }
 
+    /// Returns the kernel.
+    #[inline(always)]
+    fn kernel(&self) -> FoldRows {
+        self.fold.rows[self.level as usize]
+    }
+
     /// Folds rows into the totals of their columns, of which there are as many as a row of the kernel has elements.
     ///
     /// # Safety
@@ -122,7 +133,7 @@ impl IntegerReduction<'_> {
         while rows > 0 {
             let count = rows.min(self.fold.most);
             // SAFETY: as the caller's.
-            unsafe { self.fold.rows[self.level as usize](count, x, step, totals) };
+            unsafe { self.kernel()(count, x, step, None, totals) };
             x = x.wrapping_offset(step.wrapping_mul(count as isize));
             rows -= count;
         }
@@ -143,6 +154,9 @@ impl IntegerReduction<'_> {
         let (mut best, mut at, mut from) = (self.fold.join.start(), 0, 0);
         while from < n {
             let len = longest.min(n - from);
+            if n * self.fold.size > LONG {
+                prefetch_pages(self.level, x.wrapping_add(from * self.fold.size), PIECE);
+            }
             // SAFETY: the piece lies in 0..n.
             let total = unsafe { self.total(len, x.wrapping_add(from * self.fold.size)) };
             let both = self.fold.join.both(best, total);
@@ -164,25 +178,27 @@ impl IntegerReduction<'_> {
     ///
     /// # Safety
     /// They must be valid.
-    unsafe fn total(&self, n: usize, x: *const u8) -> i64 {
-        let (width, size) = (self.fold.width, self.fold.size);
-        let mut totals = Aligned([self.fold.join.start(); IntegerFold::WIDEST]);
-        let p = totals.0.as_mut_ptr();
-        let rows = n.checked_div(width).unwrap_or(0);
-        let (rest, behind) = (n - rows * width, x.wrapping_add(rows * width * size));
-        // SAFETY: the rows lie in 0..n; the rest is shorter than a row.
-        unsafe {
-            self.fold_rows(rows, x, (width * size) as isize, p);
-            if rest > 0 {
-                let mut row = self.neutral();
-                let row = row.0.as_mut_ptr().cast::<u8>();
-                core::ptr::copy_nonoverlapping(behind, row, rest * size);
-                self.fold_rows(1, row, 0, p);
+    #[inline(always)]
+    unsafe fn total(&self, n: usize, mut x: *const u8) -> i64 {
+        let (width, size) = (self.fold.width.max(1), self.fold.size);
+        let (mut rows, rest) = (n / width, n % width);
+        let row = width * size;
+        let most = self.fold.most.min(AT_ONCE / row.max(1));
+        let is_long = n * size > LONG;
+        let mut total = self.fold.join.start();
+        let kernel = self.kernel();
+        while rows > most {
+            if is_long {
+                prefetch_pages(self.level, x, most * row);
             }
+            // SAFETY: the rows lie in 0..n.
+            unsafe { kernel(most, x, row as isize, Some(0), &mut total) };
+            x = x.wrapping_add(most * row);
+            rows -= most;
         }
-        let join = self.fold.join;
-        let totals = totals.0.iter().take(width);
-        totals.fold(join.start(), |a, &b| join.both(a, b))
+        // SAFETY: as above.
+        unsafe { kernel(rows, x, row as isize, Some(rest), &mut total) };
+        total
     }
 
     /// Returns the index of the first of n contiguous elements that is `value`; 0 if none is.

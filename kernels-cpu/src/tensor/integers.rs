@@ -10,10 +10,12 @@ use super::element_type::IntegerType;
 use crate::for_each_elementwise;
 use crate::level::Level;
 use crate::ops::integers::elementwise::{Elementwise, of_arrays, of_scalars};
-use crate::ops::integers::levels;
+use crate::ops::integers::{levels, prefetch_pages};
 
-/// Bytes of a block that is computed before it is written with non-temporal stores.
+/// Bytes of a block of a long array: of an output that is written with non-temporal stores, each is computed in a buffer.
 const BLOCK: usize = 4 << 10;
+/// Bytes of a long array, which is expected outside of L1.
+const LONG: usize = 64 << 10;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
@@ -36,25 +38,25 @@ unsafe fn run(
 ) {
     // SAFETY: as the caller's.
     unsafe {
-        if stream {
-            streamed(kernel, (size, steps), (level, n), inputs, out);
+        if stream || n > LONG / size {
+            in_blocks(kernel, (size, steps), (level, n), inputs, (out, stream));
         } else {
             kernel(n, inputs, out);
         }
     }
 }
 
-/// [`run`] with non-temporal stores: block by block through a buffer.
+/// [`run`] block by block, with prefetches between them.
 ///
 /// # Safety
-/// As [`run`]; no input is the output.
+/// As [`run`].
 #[inline(never)]
-unsafe fn streamed(
+unsafe fn in_blocks(
     kernel: Elementwise,
     (size, steps): (usize, [usize; MAX_INPUTS]),
     (level, n): (Level, usize),
     inputs: &[*const u8; MAX_INPUTS],
-    out: *mut u8,
+    (out, stream): (*mut u8, bool),
 ) {
     let mut results = Results(MaybeUninit::uninit());
     let results: *mut u8 = results.0.as_mut_ptr().cast();
@@ -67,15 +69,26 @@ unsafe fn streamed(
         let mut from = *inputs;
         for (p, step) in from.iter_mut().zip(steps) {
             *p = p.wrapping_add(at * step);
+            if step > 0 {
+                prefetch_pages(level, *p, len * size);
+            }
         }
+        let to = out.wrapping_add(at * size);
         // SAFETY: the elements lie in 0..n, and a block in the buffer; the rest as the caller's.
         unsafe {
-            kernel(len, &from, results);
-            stream_bytes(level, len * size, results, out.add(at * size));
+            if stream {
+                kernel(len, &from, results);
+                stream_bytes(level, len * size, results, to);
+            } else {
+                prefetch_pages(level, to, len * size);
+                kernel(len, &from, to);
+            }
         }
         (at, len) = (at + len, whole);
     }
-    fence(level);
+    if stream {
+        fence(level);
+    }
 }
 
 /// The kernel of an operation for a type: that of [`of_scalars`] or of [`of_arrays`].

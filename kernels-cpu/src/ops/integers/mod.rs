@@ -5,6 +5,10 @@ pub mod reduce;
 
 use core::ptr;
 
+use crate::level::Level;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use crate::{element::Storage, simd::Token};
+
 /// Compiles a kernel, `$body(ARGUMENTS)`, for each level. The value has the functions in the order of `Level`; levels of
 /// other architectures have the portable one. It is a constant, so that the crate that names it compiles them.
 macro_rules! levels {
@@ -60,4 +64,24 @@ pub(crate) use levels;
 fn opaque<T: Copy>(value: &T) -> T {
     // SAFETY: the reference is valid.
     unsafe { ptr::read_volatile(value) }
+}
+
+/// Prefetches what will be read some distance behind `bytes` bytes from `p` on, where the level does.
+#[cfg_attr(not(precompiled), inline)]
+pub fn prefetch_pages(level: Level, p: *const u8, bytes: usize) {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => {
+            // SAFETY: prefetches are the only instructions that this uses, and all machines have them.
+            let token = unsafe { <f32 as Storage>::Avx512::token() };
+            super::prefetch_pages(token, p, bytes);
+        }
+        #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+        Level::Neon => {
+            // SAFETY: every machine that this is compiled for has the level.
+            let token = unsafe { <f32 as Storage>::Neon::token() };
+            super::prefetch_pages(token, p, bytes);
+        }
+        _ => {}
+    }
 }

@@ -2,12 +2,15 @@
 //! a few elements into one lane for each column, and the lanes into 64-bit totals. The rows are those of a matrix, or
 //! pieces of a vector.
 
+use core::ptr;
+
 use super::{levels, opaque};
 use crate::tensor::element_type::IntegerType;
 
-/// Folds `rows` rows, `step` bytes apart, into the totals of their columns. A row has as many elements as the
-/// [`IntegerFold`] says.
-pub type FoldRows = unsafe fn(rows: usize, x: *const u8, step: isize, totals: *mut i64);
+/// Folds `rows` rows, `step` bytes apart, into `totals`: one of each column; or, with `rest`, one of all rows and of so
+/// many elements behind them. A row has as many elements as the [`IntegerFold`] says, and the rest has fewer.
+pub type FoldRows =
+    unsafe fn(rows: usize, x: *const u8, step: isize, rest: Option<usize>, totals: *mut i64);
 
 /// How two totals become one.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,7 +51,7 @@ pub struct IntegerFold {
     pub rows: &'static [FoldRows; 4],
     /// Elements of a row, at most [`WIDEST`](Self::WIDEST).
     pub width: usize,
-    /// The most rows of a call: lanes of few bits would overflow.
+    /// The most rows of a call, besides the rest: lanes of few bits would overflow.
     pub most: usize,
     /// Bytes of an element.
     pub size: usize,
@@ -68,11 +71,14 @@ impl IntegerFold {
 /// What a kernel does to each element of the type `T`.
 trait Fold<T> {
     /// The lanes: wide enough for `MOST` rows.
-    type Lane: Copy + Into<i64>;
+    type Lane: Copy + Ord + Into<i64>;
     /// A lane without elements.
     const EMPTY: Self::Lane;
     /// How totals become one.
     const JOIN: Join;
+
+    /// An element that changes nothing.
+    const NEUTRAL: T;
 
     /// Returns a lane with one more element.
     fn step(lane: Self::Lane, x: T) -> Self::Lane;
@@ -81,12 +87,13 @@ trait Fold<T> {
 /// A [`FoldRows`] of rows of `N` elements.
 ///
 /// # Safety
-/// The rows must be valid for reading, and `totals` have a total of each column.
+/// The rows, and the rest, must be valid for reading, and `totals` have a total of each column.
 #[inline(always)]
 unsafe fn fold_rows<F: Fold<T>, T: Copy, const N: usize>(
     rows: usize,
     mut x: *const u8,
     step: isize,
+    rest: Option<usize>,
     totals: *mut i64,
 ) {
     let mut lanes = [F::EMPTY; N];
@@ -97,10 +104,33 @@ unsafe fn fold_rows<F: Fold<T>, T: Copy, const N: usize>(
         }
         x = x.wrapping_offset(opaque(&step));
     }
-    for (j, lane) in lanes.into_iter().enumerate() {
-        let total = totals.add(j);
-        total.write(F::JOIN.both(total.read(), lane.into()));
+    let Some(rest) = rest else {
+        for (j, lane) in lanes.into_iter().enumerate() {
+            let total = totals.add(j);
+            total.write(F::JOIN.both(total.read(), lane.into()));
+        }
+        return;
+    };
+    if rest > 0 {
+        let mut row = [F::NEUTRAL; N];
+        ptr::copy_nonoverlapping(x.cast(), row.as_mut_ptr(), rest);
+        for (lane, x) in lanes.iter_mut().zip(row) {
+            *lane = F::step(*lane, x);
+        }
     }
+    // Extremes in the type of the lanes, which has more instructions.
+    let (mut extreme, mut total) = (F::EMPTY, F::JOIN.start());
+    for lane in lanes {
+        match F::JOIN {
+            Join::Least => extreme = extreme.min(lane),
+            Join::Greatest => extreme = extreme.max(lane),
+            Join::Add | Join::Multiply => total = F::JOIN.both(total, lane.into()),
+        }
+    }
+    if matches!(F::JOIN, Join::Least | Join::Greatest) {
+        total = extreme.into();
+    }
+    totals.write(F::JOIN.both(totals.read(), total));
 }
 
 /// Defines folds: for each type of elements its lanes, the elements of a row, the most rows of a call, and the step. The
@@ -115,6 +145,7 @@ macro_rules! folds {
         $(impl Fold<$T> for $Fold {
             type Lane = $Lane;
             const EMPTY: $Lane = $empty;
+            const NEUTRAL: $T = $neutral;
             const JOIN: Join = Join::$join;
 
             #[inline(always)]
@@ -131,7 +162,7 @@ macro_rules! folds {
                     $(IntegerType::$of => IntegerFold {
                         rows: levels!(
                             FoldRows,
-                            (rows: usize, x: *const u8, step: isize, totals: *mut i64),
+                            (rows: usize, x: *const u8, step: isize, rest: Option<usize>, totals: *mut i64),
                             fold_rows::<$Fold, $T, $width>
                         ),
                         width: $width,
@@ -163,8 +194,8 @@ folds! {
     }
     /// The sum of the squares.
     SumSq Add {
-        I8 i8 as i32, 64, 1 << 14, 0, 0, |lane, x| lane.wrapping_add(i32::from(x) * i32::from(x));
-        U8 u8 as i32, 64, 1 << 14, 0, 0, |lane, x| lane.wrapping_add(i32::from(x) * i32::from(x));
+        I8 i8 as i32, 64, 1 << 14, 0, 0, |lane, x| lane.wrapping_add((i16::from(x) * i16::from(x)).into());
+        U8 u8 as i32, 64, 1 << 14, 0, 0, |lane, x| lane.wrapping_add((u16::from(x) * u16::from(x)).into());
         I32 i32 as i64, 16, usize::MAX, 0, 0, |lane, x| lane.wrapping_add(i64::from(x) * i64::from(x));
         I64 i64 as i64, 16, usize::MAX, 0, 0, |lane, x| lane.wrapping_add(x.wrapping_mul(x));
     }
@@ -191,8 +222,8 @@ folds! {
     }
     /// The number of elements that are not 0.
     Nonzero Add {
-        I8 i8 as i8, 128, 127, 0, 0, |lane, x| lane.wrapping_add(i8::from(x != 0));
-        U8 u8 as i8, 128, 127, 0, 0, |lane, x| lane.wrapping_add(i8::from(x != 0));
+        I8 i8 as i8, 128, 126, 0, 0, |lane, x| lane.wrapping_add(i8::from(x != 0));
+        U8 u8 as i8, 128, 126, 0, 0, |lane, x| lane.wrapping_add(i8::from(x != 0));
         I32 i32 as i32, 32, 1 << 30, 0, 0, |lane, x| lane.wrapping_add(i32::from(x != 0));
         I64 i64 as i64, 16, usize::MAX, 0, 0, |lane, x| lane.wrapping_add(i64::from(x != 0));
     }
