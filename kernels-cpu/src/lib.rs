@@ -47,6 +47,9 @@
 //! * Matrix products, for `f32` and `f64`: [`gemm`], [`gemm_fused`], [`gemm_batched`].
 //! * Fused operations, for `f32` and `f64`: [`mse_grad`], [`lsq_grad`].
 //!
+//! The functions of [`tensor`] take arrays of any rank and type; elementwise operations and most reductions there also
+//! take `i8`, `u8`, `i32` and `i64`, and say so.
+//!
 //! [`mse_grad`], the maps over rows and the elementwise operations, except [`axpy`] and [`fill`], also have an
 //! `_in_place` form. Every reduction except [`dot`] also has a `_rows` form, which reduces each row of a matrix. The
 //! module [`raw`] has all operations on pointers.
