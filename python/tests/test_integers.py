@@ -173,7 +173,7 @@ def test_numbers_out_of_bounds(dtype):
         ):
             with pytest.raises(ValueError):
                 call()
-    same(diptych.add(x, int(limits.max)), np.full(3, limits.min))
+    same(diptych.add(x, int(limits.max)), np.full(3, limits.min, dtype))
     with raises(diptych.ArgumentError, "add: y is 300, which is out of bounds for int8"):
         diptych.add(np.ones(3, np.int8), 300)
     with raises(diptych.DtypeError, "add: y is a float, and the arrays are of type int8"):
