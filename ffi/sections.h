@@ -111,9 +111,12 @@ FUNCTIONS(fused)
  *            shape of x. Shapes that do not fit are DPT_SHAPE_MISMATCH; the error text
  *            gives them.
  * Types      float and double; elementwise operations, dpt_sum and dpt_mean also float16 and
- *            bfloat16 (computed in float, rounded once). The operands of a call have one type, else
- *            DPT_TYPE_MISMATCH; indices and counts go to int64. Other types are
- *            DPT_UNSUPPORTED_TYPE, except in dpt_convert.
+ *            bfloat16 (computed in float, rounded once); functions that say so also int8, uint8,
+ *            int32 and int64. The operands of a call have one type, else DPT_TYPE_MISMATCH; indices
+ *            and counts go to int64. Other types are DPT_UNSUPPORTED_TYPE, except in dpt_convert.
+ * Integers   Results are exact modulo 2^bits: they wrap, in two's complement, as -(-128) and |-128|
+ *            of int8 are -128. dpt_sum, dpt_prod, dpt_sumsq and dpt_asum write to an output of the
+ *            type of x, of int32 or of int64: the exact result, modulo 2^bits of that type.
  * Bits       An element of an elementwise result has the bits that the operation gives for it
  *            alone. A reduction, also within a map over rows, has the bits of the reduction of the
  *            same elements, taken in row-major order of the reduced axes. A product has the bits of

@@ -1380,9 +1380,12 @@ dpt_status dpt_lsq_grad_f64_workspace(const struct dpt_exec *exec, int64_t m, in
  *            shape of x. Shapes that do not fit are DPT_SHAPE_MISMATCH; the error text
  *            gives them.
  * Types      float and double; elementwise operations, dpt_sum and dpt_mean also float16 and
- *            bfloat16 (computed in float, rounded once). The operands of a call have one type, else
- *            DPT_TYPE_MISMATCH; indices and counts go to int64. Other types are
- *            DPT_UNSUPPORTED_TYPE, except in dpt_convert.
+ *            bfloat16 (computed in float, rounded once); functions that say so also int8, uint8,
+ *            int32 and int64. The operands of a call have one type, else DPT_TYPE_MISMATCH; indices
+ *            and counts go to int64. Other types are DPT_UNSUPPORTED_TYPE, except in dpt_convert.
+ * Integers   Results are exact modulo 2^bits: they wrap, in two's complement, as -(-128) and |-128|
+ *            of int8 are -128. dpt_sum, dpt_prod, dpt_sumsq and dpt_asum write to an output of the
+ *            type of x, of int32 or of int64: the exact result, modulo 2^bits of that type.
  * Bits       An element of an elementwise result has the bits that the operation gives for it
  *            alone. A reduction, also within a map over rows, has the bits of the reduction of the
  *            same elements, taken in row-major order of the reduced axes. A product has the bits of
@@ -1409,23 +1412,23 @@ dpt_status dpt_lsq_grad_f64_workspace(const struct dpt_exec *exec, int64_t m, in
  *            DPT_INVALID_VALUE for a bad ndim.
  */
 
-/** dpt_clamp_f32 for tensors. A NULL lo or hi is no bound. */
+/** dpt_clamp_f32 for tensors. A NULL lo or hi is no bound. Takes integers too. */
 dpt_status dpt_clamp(const struct dpt_exec *exec, const dpt_tensor *x, const dpt_tensor *lo,
     const dpt_tensor *hi, dpt_tensor *out);
 
-/** dpt_clamp_backward_f32 for tensors. A NULL lo or hi is no bound. */
+/** dpt_clamp_backward_f32 for tensors. A NULL lo or hi is no bound. Takes integers too. */
 dpt_status dpt_clamp_backward(const struct dpt_exec *exec, const dpt_tensor *x,
     const dpt_tensor *grad, const dpt_tensor *lo, const dpt_tensor *hi, dpt_tensor *out);
 
-/** dpt_add_f32 for tensors. */
+/** dpt_add_f32 for tensors. Takes integers too. */
 dpt_status dpt_add(const struct dpt_exec *exec, const dpt_tensor *x, const dpt_tensor *y,
     dpt_tensor *out);
 
-/** dpt_sub_f32 for tensors. */
+/** dpt_sub_f32 for tensors. Takes integers too. */
 dpt_status dpt_sub(const struct dpt_exec *exec, const dpt_tensor *x, const dpt_tensor *y,
     dpt_tensor *out);
 
-/** dpt_mul_f32 for tensors. */
+/** dpt_mul_f32 for tensors. Takes integers too. */
 dpt_status dpt_mul(const struct dpt_exec *exec, const dpt_tensor *x, const dpt_tensor *y,
     dpt_tensor *out);
 
@@ -1433,35 +1436,35 @@ dpt_status dpt_mul(const struct dpt_exec *exec, const dpt_tensor *x, const dpt_t
 dpt_status dpt_div(const struct dpt_exec *exec, const dpt_tensor *x, const dpt_tensor *y,
     dpt_tensor *out);
 
-/** dpt_scale_f32 for tensors. */
+/** dpt_scale_f32 for tensors. Takes integers too. */
 dpt_status dpt_scale(const struct dpt_exec *exec, const dpt_tensor *alpha, const dpt_tensor *x,
     dpt_tensor *out);
 
-/** dpt_axpy_f32 for tensors. */
+/** dpt_axpy_f32 for tensors. Takes integers too. */
 dpt_status dpt_axpy(const struct dpt_exec *exec, const dpt_tensor *alpha, const dpt_tensor *x,
     dpt_tensor *y);
 
-/** dpt_square_f32 for tensors. */
+/** dpt_square_f32 for tensors. Takes integers too. */
 dpt_status dpt_square(const struct dpt_exec *exec, const dpt_tensor *x, dpt_tensor *out);
 
-/** dpt_abs_f32 for tensors. */
+/** dpt_abs_f32 for tensors. Takes integers too. */
 dpt_status dpt_abs(const struct dpt_exec *exec, const dpt_tensor *x, dpt_tensor *out);
 
-/** dpt_neg_f32 for tensors. */
+/** dpt_neg_f32 for tensors. Takes integers too. */
 dpt_status dpt_neg(const struct dpt_exec *exec, const dpt_tensor *x, dpt_tensor *out);
 
-/** dpt_minimum_f32 for tensors. */
+/** dpt_minimum_f32 for tensors. Takes integers too. */
 dpt_status dpt_minimum(const struct dpt_exec *exec, const dpt_tensor *x, const dpt_tensor *y,
     dpt_tensor *out);
 
-/** dpt_maximum_f32 for tensors. */
+/** dpt_maximum_f32 for tensors. Takes integers too. */
 dpt_status dpt_maximum(const struct dpt_exec *exec, const dpt_tensor *x, const dpt_tensor *y,
     dpt_tensor *out);
 
-/** dpt_fill_f32 for tensors. */
+/** dpt_fill_f32 for tensors. Takes integers too. */
 dpt_status dpt_fill(const struct dpt_exec *exec, const dpt_tensor *value, dpt_tensor *out);
 
-/** dpt_sum_f32 over axes of a tensor. */
+/** dpt_sum_f32 over axes of a tensor. Takes integers too. */
 dpt_status dpt_sum(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
     const int32_t *axes, dpt_tensor *out);
 
@@ -1469,23 +1472,23 @@ dpt_status dpt_sum(const struct dpt_exec *exec, const dpt_tensor *x, int32_t nax
 dpt_status dpt_mean(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
     const int32_t *axes, dpt_tensor *out);
 
-/** dpt_prod_f32 over axes of a tensor. */
+/** dpt_prod_f32 over axes of a tensor. Takes integers too. */
 dpt_status dpt_prod(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
     const int32_t *axes, dpt_tensor *out);
 
-/** dpt_min_f32 over axes of a tensor. */
+/** dpt_min_f32 over axes of a tensor. Takes integers too. */
 dpt_status dpt_min(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
     const int32_t *axes, dpt_tensor *out);
 
-/** dpt_max_f32 over axes of a tensor. */
+/** dpt_max_f32 over axes of a tensor. Takes integers too. */
 dpt_status dpt_max(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
     const int32_t *axes, dpt_tensor *out);
 
-/** dpt_sumsq_f32 over axes of a tensor. */
+/** dpt_sumsq_f32 over axes of a tensor. Takes integers too. */
 dpt_status dpt_sumsq(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
     const int32_t *axes, dpt_tensor *out);
 
-/** dpt_asum_f32 over axes of a tensor. */
+/** dpt_asum_f32 over axes of a tensor. Takes integers too. */
 dpt_status dpt_asum(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
     const int32_t *axes, dpt_tensor *out);
 
@@ -1505,18 +1508,20 @@ dpt_status dpt_std(const struct dpt_exec *exec, const dpt_tensor *x, int32_t nax
 dpt_status dpt_logsumexp(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
     const int32_t *axes, dpt_tensor *out);
 
-/** dpt_count_nonzero_f32 over axes of a tensor. */
+/** dpt_count_nonzero_f32 over axes of a tensor. Takes integers too. */
 dpt_status dpt_count_nonzero(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
     const int32_t *axes, dpt_tensor *out);
 
 /**
  * dpt_argmin_f32 over axes of a tensor. The index counts the reduced elements in row-major order.
+ * Takes integers too.
  */
 dpt_status dpt_argmin(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
     const int32_t *axes, dpt_tensor *out);
 
 /**
  * dpt_argmax_f32 over axes of a tensor. The index counts the reduced elements in row-major order.
+ * Takes integers too.
  */
 dpt_status dpt_argmax(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
     const int32_t *axes, dpt_tensor *out);

@@ -47,6 +47,9 @@
 //! * Matrix products, for `f32` and `f64`: [`gemm`], [`gemm_fused`], [`gemm_batched`].
 //! * Fused operations, for `f32` and `f64`: [`mse_grad`], [`lsq_grad`].
 //!
+//! The functions of [`tensor`] take arrays of any rank and type; elementwise operations and most reductions there also
+//! take `i8`, `u8`, `i32` and `i64`, and say so.
+//!
 //! [`mse_grad`], the maps over rows and the elementwise operations, except [`axpy`] and [`fill`], also have an
 //! `_in_place` form. Every reduction except [`dot`] also has a `_rows` form, which reduces each row of a matrix. The
 //! module [`raw`] has all operations on pointers.
@@ -282,7 +285,7 @@ pub mod backend {
         pub use crate::tensor::checked::*;
         pub use crate::tensor::convert::{CheckedConversion, check_convert};
         pub use crate::tensor::dot::{DotTypes, check_dot};
-        pub use crate::tensor::element_type::ElementType;
+        pub use crate::tensor::element_type::{ElementType, IntegerType, NumberType};
         pub use crate::tensor::gradients::{check_lsq_grad, check_mse_grad};
         pub use crate::tensor::kind::*;
         pub use crate::tensor::list::{List, MAX_RANK};

@@ -2,6 +2,8 @@
 //! same source.
 #![forbid(unsafe_code)]
 
+pub(crate) mod integers;
+
 use crate::element::Element;
 use crate::simd::Simd;
 

@@ -55,6 +55,8 @@ macro_rules! for_each_element {
 /// * `output`: the name of the output;
 /// * `mode`: whether that is only written (`write`), or is the last operand too (`update`);
 /// * `in_place`: `[NAME]` of the in-place form if there is one;
+/// * `integers`: whether over tensors it takes integers too: `refused`; `signed`; or `signless`, where the bits of results do
+///   not depend on whether the type has a sign;
 /// * `facts`: its costs and tolerance.
 #[macro_export]
 #[doc(hidden)]
@@ -67,7 +69,7 @@ macro_rules! for_each_elementwise {
             /// NaN: NaN in x stays NaN; a NaN bound makes every element NaN.
             clamp {
                 arguments: (x: array, lo: scalar, hi: scalar), roles: (replaced, lower_bound, upper_bound),
-                output: out, mode: write, in_place: [clamp_in_place], facts: { flops: 2 }
+                output: out, mode: write, in_place: [clamp_in_place], integers: signed, facts: { flops: 2 }
             }
             /// The gradient of clamp: out\[i\] = grad\[i\] where lo <= x\[i\] <= hi, else +0. x is the input
             /// of clamp, grad the gradient with respect to its output.
@@ -75,28 +77,28 @@ macro_rules! for_each_elementwise {
             /// NaN: a NaN x\[i\] or a NaN bound gives +0; a NaN grad\[i\] is passed on where lo <= x\[i\] <= hi.
             clamp_backward {
                 arguments: (x: array, grad: array, lo: scalar, hi: scalar), roles: (input, replaced, lower_threshold, upper_threshold),
-                output: out, mode: write, in_place: [clamp_backward_in_place], facts: { flops: 2 }
+                output: out, mode: write, in_place: [clamp_backward_in_place], integers: signed, facts: { flops: 2 }
             }
             /// out\[i\] = x\[i\] + y\[i\], each sum rounded once.
             ///
             /// NaN: a NaN operand gives a NaN.
             add {
                 arguments: (x: array, y: array), roles: (replaced, input),
-                output: out, mode: write, in_place: [add_in_place], facts: {}
+                output: out, mode: write, in_place: [add_in_place], integers: signless, facts: {}
             }
             /// out\[i\] = x\[i\] - y\[i\], each difference rounded once.
             ///
             /// NaN: a NaN operand gives a NaN.
             sub {
                 arguments: (x: array, y: array), roles: (replaced, input),
-                output: out, mode: write, in_place: [sub_in_place], facts: {}
+                output: out, mode: write, in_place: [sub_in_place], integers: signless, facts: {}
             }
             /// out\[i\] = x\[i\] * y\[i\], each product rounded once.
             ///
             /// NaN: a NaN operand gives a NaN.
             mul {
                 arguments: (x: array, y: array), roles: (replaced, input),
-                output: out, mode: write, in_place: [mul_in_place], facts: {}
+                output: out, mode: write, in_place: [mul_in_place], integers: signless, facts: {}
             }
             /// out\[i\] = x\[i\] / y\[i\], each quotient rounded once.
             ///
@@ -104,7 +106,7 @@ macro_rules! for_each_elementwise {
             /// NaN: a NaN operand gives a NaN.
             div {
                 arguments: (x: array, y: array), roles: (replaced, divisor),
-                output: out, mode: write, in_place: [div_in_place], facts: {}
+                output: out, mode: write, in_place: [div_in_place], integers: refused, facts: {}
             }
             /// out\[i\] = alpha * x\[i\], each product rounded once.
             ///
@@ -112,7 +114,7 @@ macro_rules! for_each_elementwise {
             /// NaN: a NaN operand gives a NaN.
             scale {
                 arguments: (alpha: scalar, x: array), roles: (number, replaced),
-                output: out, mode: write, in_place: [scale_in_place], facts: {}
+                output: out, mode: write, in_place: [scale_in_place], integers: signless, facts: {}
             }
             /// y\[i\] = fma(alpha, x\[i\], y\[i\]): y += alpha * x with one rounding per element.
             ///
@@ -120,49 +122,49 @@ macro_rules! for_each_elementwise {
             /// NaN: a NaN operand gives a NaN.
             axpy {
                 arguments: (alpha: scalar, x: array), roles: (number, input),
-                output: y, mode: update, in_place: [], facts: { flops: 2 }
+                output: y, mode: update, in_place: [], integers: signless, facts: { flops: 2 }
             }
             /// out\[i\] = x\[i\] * x\[i\], each product rounded once.
             ///
             /// NaN: a NaN operand gives a NaN.
             square {
                 arguments: (x: array), roles: (replaced),
-                output: out, mode: write, in_place: [square_in_place], facts: {}
+                output: out, mode: write, in_place: [square_in_place], integers: signless, facts: {}
             }
             /// out\[i\] = |x\[i\]|; |-0| is +0.
             ///
             /// NaN: a NaN operand gives a NaN.
             abs {
                 arguments: (x: array), roles: (replaced),
-                output: out, mode: write, in_place: [abs_in_place], facts: {}
+                output: out, mode: write, in_place: [abs_in_place], integers: signed, facts: {}
             }
             /// out\[i\] = -x\[i\]; -(+0) is -0.
             ///
             /// NaN: a NaN operand gives a NaN.
             neg {
                 arguments: (x: array), roles: (replaced),
-                output: out, mode: write, in_place: [neg_in_place], facts: {}
+                output: out, mode: write, in_place: [neg_in_place], integers: signless, facts: {}
             }
             /// out\[i\] = the smaller of x\[i\] and y\[i\]: minimum of IEEE 754-2019, so -0 is less than +0.
             ///
             /// NaN: a NaN operand gives a NaN.
             minimum {
                 arguments: (x: array, y: array), roles: (replaced, input),
-                output: out, mode: write, in_place: [minimum_in_place], facts: {}
+                output: out, mode: write, in_place: [minimum_in_place], integers: signed, facts: {}
             }
             /// out\[i\] = the larger of x\[i\] and y\[i\]: maximum of IEEE 754-2019, so +0 is greater than -0.
             ///
             /// NaN: a NaN operand gives a NaN.
             maximum {
                 arguments: (x: array, y: array), roles: (replaced, input),
-                output: out, mode: write, in_place: [maximum_in_place], facts: {}
+                output: out, mode: write, in_place: [maximum_in_place], integers: signed, facts: {}
             }
             /// out\[i\] = value.
             ///
             /// NaN: a NaN value keeps its bits.
             fill {
                 arguments: (value: scalar), roles: (number),
-                output: out, mode: write, in_place: [], facts: { flops: 0 }
+                output: out, mode: write, in_place: [], integers: signless, facts: { flops: 0 }
             }
         }
     };
@@ -199,6 +201,8 @@ macro_rules! if_nan_spreads {
 /// * `folds`, `recipe`: the folds of its passes, and the [`Recipe`](crate::recipe::Recipe) that combines them; no folds for
 ///   an index;
 /// * `empty`: whether the reduction of no elements gives a `value` or is `refused`;
+/// * `integers`: the fold with which it takes integers too, over tensors, in brackets; of an index, the fold that finds the
+///   element;
 /// * `facts`: its costs and tolerance.
 #[macro_export]
 #[doc(hidden)]
@@ -211,14 +215,14 @@ macro_rules! for_each_reduction {
             /// Empty: +0.
             sum {
                 rows: sum_rows, columns: sum_columns, ddof: [], result: element,
-                folds: [Sum], recipe: Sum, empty: value, facts: { tolerance: Tolerance::Reduction(0) }
+                folds: [Sum], recipe: Sum, empty: value, integers: [Sum], facts: { tolerance: Tolerance::Reduction(0) }
             }
             /// The mean of x: the sum in the canonical order, divided once by n.
             ///
             /// NaN: a NaN in x gives the canonical NaN.
             mean {
                 rows: mean_rows, columns: mean_columns, ddof: [], result: element,
-                folds: [Sum], recipe: Mean, empty: refused, facts: { tolerance: Tolerance::Reduction(1) }
+                folds: [Sum], recipe: Mean, empty: refused, integers: [], facts: { tolerance: Tolerance::Reduction(1) }
             }
             /// The product of x, in the canonical order with * for +; the lanes start at 1.
             ///
@@ -226,21 +230,21 @@ macro_rules! for_each_reduction {
             /// Empty: 1.
             prod {
                 rows: prod_rows, columns: prod_columns, ddof: [], result: element,
-                folds: [Product], recipe: Plain, empty: value, facts: { tolerance: Tolerance::Product(0) }
+                folds: [Product], recipe: Plain, empty: value, integers: [Product], facts: { tolerance: Tolerance::Product(0) }
             }
             /// The smallest element of x. -0 is less than +0.
             ///
             /// NaN: a NaN in x gives the canonical NaN.
             min {
                 rows: min_rows, columns: min_columns, ddof: [], result: element,
-                folds: [Min], recipe: Plain, empty: refused, facts: {}
+                folds: [Min], recipe: Plain, empty: refused, integers: [Min], facts: {}
             }
             /// The largest element of x. -0 is less than +0.
             ///
             /// NaN: a NaN in x gives the canonical NaN.
             max {
                 rows: max_rows, columns: max_columns, ddof: [], result: element,
-                folds: [Max], recipe: Plain, empty: refused, facts: {}
+                folds: [Max], recipe: Plain, empty: refused, integers: [Max], facts: {}
             }
             /// The sum of the squares of x, in the canonical order: fma(x\[i\], x\[i\], lane).
             ///
@@ -248,7 +252,7 @@ macro_rules! for_each_reduction {
             /// Empty: +0.
             sumsq {
                 rows: sumsq_rows, columns: sumsq_columns, ddof: [], result: element,
-                folds: [SumSq], recipe: Sum, empty: value, facts: { flops: 2, tolerance: Tolerance::Reduction(1) }
+                folds: [SumSq], recipe: Sum, empty: value, integers: [SumSq], facts: { flops: 2, tolerance: Tolerance::Reduction(1) }
             }
             /// The sum of the absolute values of x, in the canonical order.
             ///
@@ -256,7 +260,7 @@ macro_rules! for_each_reduction {
             /// Empty: +0.
             asum {
                 rows: asum_rows, columns: asum_columns, ddof: [], result: element,
-                folds: [AbsSum], recipe: Sum, empty: value, facts: { tolerance: Tolerance::Reduction(0) }
+                folds: [AbsSum], recipe: Sum, empty: value, integers: [AbsSum], facts: { tolerance: Tolerance::Reduction(0) }
             }
             /// The Euclidean norm of x: the square root of the sum of squares in the canonical order. If that
             /// sum would overflow or lose its small terms, x is first scaled by a power of two.
@@ -265,7 +269,7 @@ macro_rules! for_each_reduction {
             /// Empty: +0.
             nrm2 {
                 rows: nrm2_rows, columns: nrm2_columns, ddof: [], result: element,
-                folds: [SumSq, MaxAbs, SumSq], recipe: Norm, empty: value, facts: { flops: 2, tolerance: Tolerance::Root(2) }
+                folds: [SumSq, MaxAbs, SumSq], recipe: Norm, empty: value, integers: [], facts: { flops: 2, tolerance: Tolerance::Root(2) }
             }
             /// The variance of x in two passes, both in the canonical order: first the mean m; then, in one walk,
             /// s2, the sum of fma(d, d, lane) with d = x\[i\] - m, and s1, the sum of d. s1 takes out the rounding
@@ -276,7 +280,7 @@ macro_rules! for_each_reduction {
             /// NaN: a NaN in x gives the canonical NaN.
             var {
                 rows: var_rows, columns: var_columns, ddof: [ddof], result: element,
-                folds: [Sum, Deviations], recipe: Variance, empty: refused, facts: { flops: 5, tolerance: Tolerance::Variance(4) }
+                folds: [Sum, Deviations], recipe: Variance, empty: refused, integers: [], facts: { flops: 5, tolerance: Tolerance::Variance(4) }
             }
             /// The standard deviation of x: the square root of its variance, correctly rounded. If the variance would
             /// overflow or lose digits to underflow, x is first scaled by a power of two.
@@ -285,7 +289,7 @@ macro_rules! for_each_reduction {
             /// NaN: a NaN in x gives the canonical NaN.
             std {
                 rows: std_rows, columns: std_columns, ddof: [ddof], result: element,
-                folds: [Sum, Deviations], recipe: StandardDeviation, empty: refused, facts: { flops: 5, tolerance: Tolerance::StandardDeviation(4) }
+                folds: [Sum, Deviations], recipe: StandardDeviation, empty: refused, integers: [], facts: { flops: 5, tolerance: Tolerance::StandardDeviation(4) }
             }
             /// log(exp(x\[0\]) + exp(x\[1\]) + ...) without avoidable overflow: m + log(sum of exp(x\[i\] - m)),
             /// where m is the largest element and the sum is in the canonical order. If m is infinite, the
@@ -295,7 +299,7 @@ macro_rules! for_each_reduction {
             /// Empty: -inf.
             logsumexp {
                 rows: logsumexp_rows, columns: logsumexp_columns, ddof: [], result: element,
-                folds: [Max, ExpSum], recipe: LogSumExp, empty: value, facts: { exps: 1, tolerance: Tolerance::Logarithm(3) }
+                folds: [Max, ExpSum], recipe: LogSumExp, empty: value, integers: [], facts: { exps: 1, tolerance: Tolerance::Logarithm(3) }
             }
             /// The number of elements of x that are neither +0 nor -0.
             ///
@@ -303,7 +307,7 @@ macro_rules! for_each_reduction {
             /// Empty: 0.
             count_nonzero {
                 rows: count_nonzero_rows, columns: count_nonzero_columns, ddof: [], result: count,
-                folds: [Nonzero], recipe: Plain, empty: value, facts: {}
+                folds: [Nonzero], recipe: Plain, empty: value, integers: [Nonzero], facts: {}
             }
             /// The index of the first smallest element of x or, if x has a NaN, of the first NaN.
             ///
@@ -312,7 +316,7 @@ macro_rules! for_each_reduction {
             /// their stride.
             argmin {
                 rows: argmin_rows, columns: argmin_columns, ddof: [], result: index,
-                folds: [], recipe: Plain, empty: refused, facts: {}
+                folds: [], recipe: Plain, empty: refused, integers: [Min], facts: {}
             }
             /// The index of the first largest element of x or, if x has a NaN, of the first NaN.
             ///
@@ -321,7 +325,7 @@ macro_rules! for_each_reduction {
             /// their stride.
             argmax {
                 rows: argmax_rows, columns: argmax_columns, ddof: [], result: index,
-                folds: [], recipe: Plain, empty: refused, facts: {}
+                folds: [], recipe: Plain, empty: refused, integers: [Max], facts: {}
             }
         }
     };

@@ -47,6 +47,20 @@ impl Dtype {
         matches!(self.code, code::FLOAT | code::BFLOAT)
     }
 
+    /// Returns whether the numbers are integers.
+    pub const fn is_integer(self) -> bool {
+        matches!(self.code, code::INT | code::UINT)
+    }
+
+    /// Returns whether an integer is one of this type, which is one of integers.
+    pub const fn holds(self, integer: i64) -> bool {
+        let unused = 64 - self.bits as u32;
+        match self.code {
+            code::INT => integer << unused >> unused == integer,
+            _ => integer >= 0 && (integer as u64) << unused >> unused == integer as u64,
+        }
+    }
+
     /// Returns the type with a name as NumPy and PyTorch print it.
     pub fn from_name(name: &str) -> Option<Self> {
         if name == "bool" {

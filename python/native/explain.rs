@@ -103,8 +103,12 @@ fn overlap(arg: &str, arguments: &[(&str, &Tensor)]) -> String {
 fn unfit_types(refusal: Refusal, is_on_device: bool, arguments: &[(&str, &Tensor)]) -> String {
     let of = |tensor: &Tensor| Dtype::new(tensor.dtype_code, tensor.dtype_bits);
     let first = arguments.first().map(|(_, tensor)| of(tensor));
-    // A product of bytes has a result of another type.
-    let is_of_first = matches!(refusal, Refusal::UnsupportedType { arg: "a" }) && is_on_device;
+    // A product of bytes has a result of another type, and so have reductions.
+    let is_of_first = match refusal {
+        Refusal::UnsupportedType { arg: "a" } => is_on_device,
+        Refusal::UnsupportedType { arg: "x" } => true,
+        _ => false,
+    };
     match first {
         Some(first) if is_of_first || arguments.iter().all(|(_, tensor)| of(tensor) == first) => {
             let advice = match first.code {

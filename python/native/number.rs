@@ -23,7 +23,7 @@ pub unsafe fn is_number(object: *mut PyObject) -> bool {
     }
 }
 
-/// Returns the bits of a number as an element of a type, rounded to nearest.
+/// Returns the bits of a number as an element of a type, rounded to nearest; an integer must be one of the type.
 ///
 /// # Safety
 /// The GIL is held, the object alive and a number.
@@ -63,6 +63,10 @@ pub unsafe fn element(
     if integer == -1 && unsafe { !ffi::PyErr_Occurred().is_null() } {
         // SAFETY: as above, with an exception set.
         return Err(unsafe { other(function, name, object, "an integer") });
+    }
+    if dtype.is_integer() && !dtype.holds(integer) {
+        let text = format!("{function}: {name} is {integer}, which is out of bounds for {dtype}");
+        return refuse(Class::Argument, text);
     }
     Ok(integer as u64)
 }

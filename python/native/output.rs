@@ -66,6 +66,11 @@ impl Output {
     ) -> PyResult<()> {
         // SAFETY: the caller's.
         unsafe { self.take(function, "out", object) }?;
+        self.check_exact(function, shape, dtype)
+    }
+
+    /// Refuses an array of another shape or type than that of the result.
+    pub fn check_exact(&self, function: &str, shape: &[i64], dtype: Dtype) -> PyResult<()> {
         if self.operand.dtype() != dtype {
             return refuse(
                 Class::Dtype,

@@ -50,8 +50,9 @@ def test_buffers():
     assert product.shape == (2, 3) and product.tolist() == [[0, 2, 4], [6, 8, 10]]
     with raises(diptych.ArgumentError, "read-only"):
         diptych.add(x, 1, out=memoryview(bytes(12)).cast("f"))
-    with raises(diptych.DtypeError, "uint8"):
-        diptych.square(b"abc")
+    with raises(diptych.DtypeError, "int16"):
+        diptych.square(array.array("h", [1, 2]))
+    assert diptych.square(b"\1\2\20").tolist() == [1, 4, 0]
     result = diptych.add(memoryview(array.array("f", [])), 1)
     assert result.tolist() == []
 

@@ -233,7 +233,7 @@ def test_texts_of_errors_help():
     with raises(diptych.ArgumentError, "matmul: out overlaps"):
         diptych.matmul(x, x, out=x)
     with raises(diptych.DtypeError, "arrays of type int64 are not supported; diptych.astype"):
-        diptych.sum(np.ones(2, np.int64))
+        diptych.mean(np.ones(2, np.int64))
     with raises(diptych.DtypeError, "arrays of type bool are not supported; convert them with NumPy"):
         diptych.sum(x > 0)
     with raises(diptych.DtypeError, "x is a number, not an array; numpy.asarray"):

@@ -35,6 +35,7 @@ static dpt_tensor tensor(void *data, uint8_t code, uint8_t bits, int32_t ndim, i
 #undef T
 #undef SUFFIX
 
+#include "integers.inc.h"
 #include "products.inc.h"
 
 static void check_text(const char *expected, const char *file, int line)
@@ -124,6 +125,7 @@ int main(void)
 {
     tensors_f32();
     tensors_f64();
+    integers();
     products();
     mistakes();
     memory();

@@ -10,6 +10,7 @@ pub mod guard;
 pub mod half;
 #[cfg(feature = "hostile")]
 pub mod hostile;
+pub mod integers;
 pub mod layout;
 pub mod levels;
 pub mod machines;

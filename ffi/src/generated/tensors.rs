@@ -4,7 +4,7 @@ use crate::exec::dpt_exec;
 use crate::status::dpt_status;
 use crate::tensor::{axes_of, dpt_tensor, tensor_operation};
 
-/// dpt_clamp_f32 for tensors. A NULL lo or hi is no bound.
+/// dpt_clamp_f32 for tensors. A NULL lo or hi is no bound. Takes integers too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_clamp(
     exec: *const dpt_exec,
@@ -17,7 +17,7 @@ pub unsafe extern "C" fn dpt_clamp(
     unsafe { tensor_operation!("dpt_clamp", exec, [x, lo, hi, out], clamp(x, lo or none, hi or none, out)) }
 }
 
-/// dpt_clamp_backward_f32 for tensors. A NULL lo or hi is no bound.
+/// dpt_clamp_backward_f32 for tensors. A NULL lo or hi is no bound. Takes integers too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_clamp_backward(
     exec: *const dpt_exec,
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn dpt_clamp_backward(
     unsafe { tensor_operation!("dpt_clamp_backward", exec, [x, grad, lo, hi, out], clamp_backward(x, grad, lo or none, hi or none, out)) }
 }
 
-/// dpt_add_f32 for tensors.
+/// dpt_add_f32 for tensors. Takes integers too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_add(
     exec: *const dpt_exec,
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn dpt_add(
     unsafe { tensor_operation!("dpt_add", exec, [x, y, out], add(x, y, out)) }
 }
 
-/// dpt_sub_f32 for tensors.
+/// dpt_sub_f32 for tensors. Takes integers too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_sub(
     exec: *const dpt_exec,
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn dpt_sub(
     unsafe { tensor_operation!("dpt_sub", exec, [x, y, out], sub(x, y, out)) }
 }
 
-/// dpt_mul_f32 for tensors.
+/// dpt_mul_f32 for tensors. Takes integers too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_mul(
     exec: *const dpt_exec,
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn dpt_div(
     unsafe { tensor_operation!("dpt_div", exec, [x, y, out], div(x, y, out)) }
 }
 
-/// dpt_scale_f32 for tensors.
+/// dpt_scale_f32 for tensors. Takes integers too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_scale(
     exec: *const dpt_exec,
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn dpt_scale(
     unsafe { tensor_operation!("dpt_scale", exec, [alpha, x, out], scale(alpha, x, out)) }
 }
 
-/// dpt_axpy_f32 for tensors.
+/// dpt_axpy_f32 for tensors. Takes integers too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_axpy(
     exec: *const dpt_exec,
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn dpt_axpy(
     unsafe { tensor_operation!("dpt_axpy", exec, [alpha, x, y], axpy(alpha, x, y)) }
 }
 
-/// dpt_square_f32 for tensors.
+/// dpt_square_f32 for tensors. Takes integers too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_square(
     exec: *const dpt_exec,
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn dpt_square(
     unsafe { tensor_operation!("dpt_square", exec, [x, out], square(x, out)) }
 }
 
-/// dpt_abs_f32 for tensors.
+/// dpt_abs_f32 for tensors. Takes integers too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_abs(
     exec: *const dpt_exec,
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn dpt_abs(
     unsafe { tensor_operation!("dpt_abs", exec, [x, out], abs(x, out)) }
 }
 
-/// dpt_neg_f32 for tensors.
+/// dpt_neg_f32 for tensors. Takes integers too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_neg(
     exec: *const dpt_exec,
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn dpt_neg(
     unsafe { tensor_operation!("dpt_neg", exec, [x, out], neg(x, out)) }
 }
 
-/// dpt_minimum_f32 for tensors.
+/// dpt_minimum_f32 for tensors. Takes integers too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_minimum(
     exec: *const dpt_exec,
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn dpt_minimum(
     unsafe { tensor_operation!("dpt_minimum", exec, [x, y, out], minimum(x, y, out)) }
 }
 
-/// dpt_maximum_f32 for tensors.
+/// dpt_maximum_f32 for tensors. Takes integers too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_maximum(
     exec: *const dpt_exec,
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn dpt_maximum(
     unsafe { tensor_operation!("dpt_maximum", exec, [x, y, out], maximum(x, y, out)) }
 }
 
-/// dpt_fill_f32 for tensors.
+/// dpt_fill_f32 for tensors. Takes integers too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_fill(
     exec: *const dpt_exec,
@@ -171,7 +171,7 @@ pub unsafe extern "C" fn dpt_fill(
     unsafe { tensor_operation!("dpt_fill", exec, [value, out], fill(value, out)) }
 }
 
-/// dpt_sum_f32 over axes of a tensor.
+/// dpt_sum_f32 over axes of a tensor. Takes integers too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_sum(
     exec: *const dpt_exec,
@@ -197,7 +197,7 @@ pub unsafe extern "C" fn dpt_mean(
     unsafe { tensor_operation!("dpt_mean", exec, [x, out], mean(x, = axes_of(naxes, axes)?, out)) }
 }
 
-/// dpt_prod_f32 over axes of a tensor.
+/// dpt_prod_f32 over axes of a tensor. Takes integers too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_prod(
     exec: *const dpt_exec,
@@ -210,7 +210,7 @@ pub unsafe extern "C" fn dpt_prod(
     unsafe { tensor_operation!("dpt_prod", exec, [x, out], prod(x, = axes_of(naxes, axes)?, out)) }
 }
 
-/// dpt_min_f32 over axes of a tensor.
+/// dpt_min_f32 over axes of a tensor. Takes integers too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_min(
     exec: *const dpt_exec,
@@ -223,7 +223,7 @@ pub unsafe extern "C" fn dpt_min(
     unsafe { tensor_operation!("dpt_min", exec, [x, out], min(x, = axes_of(naxes, axes)?, out)) }
 }
 
-/// dpt_max_f32 over axes of a tensor.
+/// dpt_max_f32 over axes of a tensor. Takes integers too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_max(
     exec: *const dpt_exec,
@@ -236,7 +236,7 @@ pub unsafe extern "C" fn dpt_max(
     unsafe { tensor_operation!("dpt_max", exec, [x, out], max(x, = axes_of(naxes, axes)?, out)) }
 }
 
-/// dpt_sumsq_f32 over axes of a tensor.
+/// dpt_sumsq_f32 over axes of a tensor. Takes integers too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_sumsq(
     exec: *const dpt_exec,
@@ -249,7 +249,7 @@ pub unsafe extern "C" fn dpt_sumsq(
     unsafe { tensor_operation!("dpt_sumsq", exec, [x, out], sumsq(x, = axes_of(naxes, axes)?, out)) }
 }
 
-/// dpt_asum_f32 over axes of a tensor.
+/// dpt_asum_f32 over axes of a tensor. Takes integers too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_asum(
     exec: *const dpt_exec,
@@ -316,7 +316,7 @@ pub unsafe extern "C" fn dpt_logsumexp(
     unsafe { tensor_operation!("dpt_logsumexp", exec, [x, out], logsumexp(x, = axes_of(naxes, axes)?, out)) }
 }
 
-/// dpt_count_nonzero_f32 over axes of a tensor.
+/// dpt_count_nonzero_f32 over axes of a tensor. Takes integers too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_count_nonzero(
     exec: *const dpt_exec,
@@ -330,6 +330,7 @@ pub unsafe extern "C" fn dpt_count_nonzero(
 }
 
 /// dpt_argmin_f32 over axes of a tensor. The index counts the reduced elements in row-major order.
+/// Takes integers too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_argmin(
     exec: *const dpt_exec,
@@ -343,6 +344,7 @@ pub unsafe extern "C" fn dpt_argmin(
 }
 
 /// dpt_argmax_f32 over axes of a tensor. The index counts the reduced elements in row-major order.
+/// Takes integers too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_argmax(
     exec: *const dpt_exec,

@@ -8,6 +8,7 @@
 pub mod convert;
 pub mod elementwise;
 pub mod gemm;
+pub mod integers;
 pub mod mixed;
 pub mod order;
 pub mod outer;

@@ -47,6 +47,7 @@ macro_rules! if_same_column {
     ([folds $(folds)*] $then:tt $else:tt) => { $crate::select_columns! $then };
     ([recipe $(recipe)*] $then:tt $else:tt) => { $crate::select_columns! $then };
     ([empty $(empty)*] $then:tt $else:tt) => { $crate::select_columns! $then };
+    ([integers $(integers)*] $then:tt $else:tt) => { $crate::select_columns! $then };
     ([statistics $(statistics)*] $then:tt $else:tt) => { $crate::select_columns! $then };
     ([facts $(facts)*] $then:tt $else:tt) => { $crate::select_columns! $then };
     ($names:tt $then:tt $else:tt) => { $crate::select_columns! $else };

@@ -26,6 +26,8 @@ pub struct Elementwise {
     pub updates: bool,
     /// The name of the in-place form, if there is one.
     pub in_place: Option<&'static str>,
+    /// Whether it takes tensors of integers.
+    pub takes_integers: bool,
     /// Costs and tolerance.
     pub facts: Facts,
 }
@@ -49,6 +51,8 @@ pub struct Reduction {
     pub folds: &'static [&'static str],
     /// The number of passes over the elements of nearly every vector.
     pub passes: u32,
+    /// Whether it takes tensors of integers.
+    pub takes_integers: bool,
     /// Costs and tolerance.
     pub facts: Facts,
 }
@@ -158,7 +162,7 @@ pub enum Tolerance {
 }
 
 macro_rules! elementwise_data {
-    ({} $([$(#[doc = $doc:literal])*] $name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*) $out:ident $mode:ident [$($in_place:ident)?] { $($fact:ident: $value:expr),* })*) => {
+    ({} $([$(#[doc = $doc:literal])*] $name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*) $out:ident $mode:ident [$($in_place:ident)?] $integers:ident { $($fact:ident: $value:expr),* })*) => {
         /// The elementwise operations.
         pub const ELEMENTWISE: &[Elementwise] = &[$(Elementwise {
             name: stringify!($name),
@@ -167,6 +171,7 @@ macro_rules! elementwise_data {
             output: stringify!($out),
             updates: elementwise_data!(@$mode),
             in_place: elementwise_data!(@in_place $($in_place)?),
+            takes_integers: elementwise_data!(@$integers),
             facts: Facts { $($fact: $value,)* ..Facts::DEFAULT },
         }),*];
 
@@ -179,13 +184,16 @@ macro_rules! elementwise_data {
     (@scalar) => { false };
     (@write) => { false };
     (@update) => { true };
+    (@refused) => { false };
+    (@signed) => { true };
+    (@signless) => { true };
     (@in_place) => { None };
     (@in_place $name:ident) => { Some(stringify!($name)) };
 }
-for_each_elementwise!(elementwise_data! {} [doc name arguments roles output mode in_place facts]);
+for_each_elementwise!(elementwise_data! {} [doc name arguments roles output mode in_place integers facts]);
 
 macro_rules! reduction_data {
-    ({} $([$(#[doc = $doc:literal])*] $name:ident [$($ddof:ident)?] $out:ident $folds:tt $empty:ident { $($fact:ident: $value:expr),* })*) => {
+    ({} $([$(#[doc = $doc:literal])*] $name:ident [$($ddof:ident)?] $out:ident $folds:tt $empty:ident $integers:tt { $($fact:ident: $value:expr),* })*) => {
         /// The reductions with a `_rows` form.
         pub const REDUCTIONS: &[Reduction] = &[$(Reduction {
             name: stringify!($name),
@@ -196,6 +204,7 @@ macro_rules! reduction_data {
             needs_elements: reduction_data!(@$empty),
             folds: reduction_data!(@folds $folds),
             passes: reduction_data!(@passes $folds),
+            takes_integers: reduction_data!(@takes $integers),
             facts: Facts { $($fact: $value,)* ..Facts::DEFAULT },
         }),*];
     };
@@ -212,8 +221,10 @@ macro_rules! reduction_data {
     // Few vectors need more than the first of three passes.
     (@passes [$First:ident, $Second:ident]) => { 2 };
     (@passes $folds:tt) => { 1 };
+    (@takes []) => { false };
+    (@takes $fold:tt) => { true };
 }
-for_each_reduction!(reduction_data! {} [doc name ddof result folds empty facts]);
+for_each_reduction!(reduction_data! {} [doc name ddof result folds empty integers facts]);
 
 macro_rules! row_map_data {
     ({} $([$(#[doc = $doc:literal])*] $name:ident ($($statistic:ident: $role:ident),*) $in_place:ident { $($fact:ident: $value:expr),* })*) => {

@@ -186,7 +186,7 @@ impl Conversion {
 ///
 /// # Safety
 /// Both must be valid for `n` bytes, and apart; the machine must have the level.
-unsafe fn stream_bytes(level: Level, n: usize, from: *const u8, to: *mut u8) {
+pub unsafe fn stream_bytes(level: Level, n: usize, from: *const u8, to: *mut u8) {
     const UNIT: usize = size_of::<f32>();
     let stream = Kernels::<f32>::new(level).stream();
     let head = (to.addr().wrapping_neg() % UNIT).min(n);

@@ -1,6 +1,7 @@
 //! The checks of an elementwise operation over tensors, for both backends.
 
-use super::kind::{Location, Type};
+use super::element_type::{IntegerType, NumberType};
+use super::kind::Location;
 use super::loops::{Loops, MAX_OPERANDS};
 use super::operand::{Operand, Tensor};
 use crate::element::Dtype;
@@ -18,12 +19,14 @@ pub struct Signature {
     pub output: &'static str,
     /// Whether the output is an operand too.
     pub updates: bool,
+    /// Whether it takes integers.
+    pub takes_integers: bool,
 }
 
 impl Signature {
     /// Checks the tensors of a call. Returns the type of all of them and the number of elements of the output, and makes
     /// `loops` the loops over these; tensor k of the loops is input k - 1. Arrays are in `memory`, scalars on the host;
-    /// beside a device, inputs without axes may be there too. An absent scalar is a bound that is infinite.
+    /// beside a device, inputs without axes may be there too. An absent scalar is a bound that bounds nothing.
     ///
     /// # Errors
     /// Those of [`Operand::in_memory`], `NullPointer` for an absent tensor that is an array, `ShapeMismatch`, `TypeMismatch`,
@@ -38,12 +41,14 @@ impl Signature {
         output: &Tensor,
         memory: Location,
         loops: &mut Loops,
-    ) -> Result<(Dtype, usize)> {
+    ) -> Result<(NumberType, usize)> {
         let mut out = Operand::empty(self.output);
         // SAFETY: as the caller's.
         unsafe { out.set(output, memory)? };
-        let Type::Float(dtype) = out.of else {
-            return Err(Error::UnsupportedType { arg: out.arg });
+        let number = match out.of.number() {
+            Some(number @ NumberType::Float(_)) => number,
+            Some(number @ NumberType::Integer(_)) if self.takes_integers => number,
+            _ => return Err(Error::UnsupportedType { arg: out.arg }),
         };
         // Written out: the compiler makes this in place, and copies what `from_fn` returns.
         let none = || Operand::empty("");
@@ -63,7 +68,7 @@ impl Signature {
                 Some(tensor) => unsafe { operand.set(tensor, place(tensor))? },
                 None => {
                     let bound = role.bound().ok_or(Error::NullPointer { arg })?;
-                    operand.set_number(out.of, infinity(dtype, bound));
+                    operand.set_number(out.of, no_bound(number, bound));
                 }
             }
         }
@@ -74,7 +79,7 @@ impl Signature {
         self.check_shape(&out, operands)?;
         out.check_distinct()?;
         inputs().try_for_each(|input| out.same_or_apart_from(input))?;
-        Ok((dtype, out.count))
+        Ok((number, out.count))
     }
 
     /// Refuses an output that is larger than its inputs broadcast to each other. An operation without array inputs, and
@@ -98,20 +103,31 @@ impl Signature {
     }
 }
 
-/// A bound that bounds nothing: the address of an infinity.
-fn infinity(dtype: Dtype, bound: Bound) -> *const u8 {
+/// A bound that bounds nothing: the address of an infinity, or of the least or the greatest integer.
+fn no_bound(of: NumberType, bound: Bound) -> *const u8 {
     static F32: [f32; 2] = [f32::NEG_INFINITY, f32::INFINITY];
     static F64: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
     static F16: [u16; 2] = [0xFC00, 0x7C00];
     static BF16: [u16; 2] = [0xFF80, 0x7F80];
-    let [negative, plus]: [*const u8; 2] = match dtype {
-        Dtype::F32 => F32.each_ref().map(|x| (&raw const *x).cast()),
-        Dtype::F64 => F64.each_ref().map(|x| (&raw const *x).cast()),
-        Dtype::F16 => F16.each_ref().map(|x| (&raw const *x).cast()),
-        Dtype::Bf16 => BF16.each_ref().map(|x| (&raw const *x).cast()),
+    static I8: [i8; 2] = [i8::MIN, i8::MAX];
+    static U8: [u8; 2] = [u8::MIN, u8::MAX];
+    static I32: [i32; 2] = [i32::MIN, i32::MAX];
+    static I64: [i64; 2] = [i64::MIN, i64::MAX];
+    fn addresses<T>(both: &[T; 2]) -> [*const u8; 2] {
+        both.each_ref().map(|x| (&raw const *x).cast())
+    }
+    let [lowest, highest] = match of {
+        NumberType::Float(Dtype::F32) => addresses(&F32),
+        NumberType::Float(Dtype::F64) => addresses(&F64),
+        NumberType::Float(Dtype::F16) => addresses(&F16),
+        NumberType::Float(Dtype::Bf16) => addresses(&BF16),
+        NumberType::Integer(IntegerType::I8) => addresses(&I8),
+        NumberType::Integer(IntegerType::U8) => addresses(&U8),
+        NumberType::Integer(IntegerType::I32) => addresses(&I32),
+        NumberType::Integer(IntegerType::I64) => addresses(&I64),
     };
     match bound {
-        Bound::Lower => negative,
-        Bound::Upper => plus,
+        Bound::Lower => lowest,
+        Bound::Upper => highest,
     }
 }

@@ -41,6 +41,58 @@ impl ElementType {
     }
 }
 
+/// The types of integers that operations compute with, modulo 2^bits.
+///
+/// Their own type, as [`ElementType`] is: there are more integers in memory, which can only be converted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum IntegerType {
+    I8,
+    U8,
+    I32,
+    I64,
+}
+
+/// The types that elementwise operations compute with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum NumberType {
+    Float(Dtype),
+    Integer(IntegerType),
+}
+
+impl IntegerType {
+    /// Returns the number of bytes of an element.
+    #[inline(always)]
+    pub const fn size(self) -> usize {
+        match self {
+            Self::I8 | Self::U8 => 1,
+            Self::I32 => 4,
+            Self::I64 => 8,
+        }
+    }
+}
+
+impl NumberType {
+    /// Returns the type if it has arithmetic of its own and is a floating-point type.
+    #[inline(always)]
+    pub const fn element(self) -> Option<ElementType> {
+        match self {
+            Self::Float(dtype) => ElementType::of(dtype),
+            Self::Integer(_) => None,
+        }
+    }
+
+    /// Returns the number of bytes of an element.
+    #[inline(always)]
+    pub const fn size(self) -> usize {
+        match self {
+            Self::Float(dtype) => dtype.size(),
+            Self::Integer(of) => of.size(),
+        }
+    }
+}
+
 /// `with_element!(of, T => expression)` is the expression with the type that an [`ElementType`] names as `T`.
 #[macro_export]
 #[doc(hidden)]

@@ -3,13 +3,14 @@
 use super::blocks::{ArrayKernel, ArrayOperation, Blocks};
 use super::checked::{MAX_INPUTS, Signature};
 use super::contiguous::ContiguousTensor;
-use super::element_type::with_storage;
-use super::kind::{Location, Type};
+use super::element_type::{IntegerType, NumberType, with_storage};
+use super::integers;
+use super::kind::Location;
 use super::loops::{Loops, MAX_OPERANDS};
 use super::operand::Tensor;
 use crate::dispatch::{Compute, Kernels, KernelsOfArrays};
 use crate::element::{Dtype, Element, Storage};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exec::Exec;
 use crate::level::Level;
 use crate::table::Role;
@@ -22,6 +23,20 @@ struct Operation {
     of_scalars: fn(Dtype) -> ArrayKernel,
     /// Takes scalars as arrays.
     of_arrays: fn(Dtype) -> ArrayKernel,
+    /// Either, for integers.
+    of_integers: Option<fn(IntegerType, takes_arrays: bool) -> ArrayKernel>,
+}
+
+impl Operation {
+    /// Returns the kernel for a type. `takes_arrays`: that which takes scalars as arrays.
+    #[inline(always)]
+    fn kernel(&self, of: NumberType, takes_arrays: bool) -> Option<ArrayKernel> {
+        match of {
+            NumberType::Float(dtype) if takes_arrays => Some((self.of_arrays)(dtype)),
+            NumberType::Float(dtype) => Some((self.of_scalars)(dtype)),
+            NumberType::Integer(of) => self.of_integers.map(|kernel| kernel(of, takes_arrays)),
+        }
+    }
 }
 
 /// Bytes of an array up to which a number beside it is repeated.
@@ -31,12 +46,23 @@ const LINE: usize = 1024;
 ///
 /// # Safety
 /// `p` must be valid for reading a number, `line` for writing as many.
-unsafe fn repeat(dtype: Dtype, p: *const u8, count: usize, line: *mut u8) {
+unsafe fn repeat(of: NumberType, p: *const u8, count: usize, line: *mut u8) {
+    unsafe fn bits<T: Copy>(p: *const u8, count: usize, line: *mut u8) {
+        // SAFETY: as the caller's.
+        unsafe {
+            let number = p.cast::<T>().read();
+            (0..count).for_each(|i| line.cast::<T>().add(i).write(number));
+        }
+    }
     // SAFETY: as the caller's.
-    with_storage!(dtype, T => unsafe {
-        let number = p.cast::<T>().read();
-        (0..count).for_each(|i| line.cast::<T>().add(i).write(number));
-    });
+    unsafe {
+        match of.size() {
+            1 => bits::<u8>(p, count, line),
+            2 => bits::<u16>(p, count, line),
+            4 => bits::<u32>(p, count, line),
+            _ => bits::<u64>(p, count, line),
+        }
+    }
 }
 
 /// Runs an operation on small arrays of one shape and on numbers; false if the arguments are others.
@@ -55,7 +81,10 @@ unsafe fn apply_contiguous(
         let Some(out) = ContiguousTensor::new(output) else {
             return false;
         };
-        let Type::Float(dtype) = out.of else {
+        let Some(of) = out.of.number() else {
+            return false;
+        };
+        let Some(kernel) = operation.kernel(of, false) else {
             return false;
         };
         let mut pointers = [core::ptr::null(); MAX_INPUTS];
@@ -78,14 +107,14 @@ unsafe fn apply_contiguous(
                 }
                 line_is_free = false;
                 has_repeated = true;
-                repeat(dtype, p, out.count, line.as_mut_ptr().cast());
+                repeat(of, p, out.count, line.as_mut_ptr().cast());
                 *slot = line.as_ptr().cast();
                 continue;
             }
             let fits = if role.is_array() {
                 out.fits(input)
             } else {
-                out.takes_number(input) && !(role.spreads_nan() && is_nan(dtype, p))
+                out.takes_number(input) && !(role.spreads_nan() && is_nan(of, p))
             };
             if !fits {
                 return false;
@@ -97,7 +126,7 @@ unsafe fn apply_contiguous(
             // The output is larger than all inputs broadcast to each other.
             return false;
         }
-        (operation.of_scalars)(dtype)(level, out.count, &pointers, out.p, false);
+        kernel(level, out.count, &pointers, out.p, false);
     }
     true
 }
@@ -137,7 +166,7 @@ unsafe fn apply_general(
     let signature = &operation.signature;
     // SAFETY: as the caller's.
     let checked = unsafe { signature.check(inputs, output, Location::Host, &mut loops) };
-    let (dtype, count) = checked?;
+    let (of, count) = checked?;
     if count == 0 {
         return Ok(());
     }
@@ -161,20 +190,21 @@ unsafe fn apply_general(
             && let Some(&p) = loops.first.get(k)
         {
             // SAFETY: the operand has been checked, and its caller vouches for it.
-            bound_is_nan |= unsafe { is_nan(dtype, p) };
+            bound_is_nan |= unsafe { is_nan(of, p) };
         }
     }
     if !all_are_numbers {
         is_scalar = [false; MAX_OPERANDS];
     }
+    let kernel = match of {
+        NumberType::Float(dtype) if bound_is_nan => Some(nan_kernel(dtype)),
+        _ => operation.kernel(of, !all_are_numbers),
+    };
+    let arg = signature.output;
     let blocks = Blocks {
-        operation: ArrayOperation::Kernel(match (bound_is_nan, all_are_numbers) {
-            (true, _) => nan_kernel(dtype),
-            (_, true) => (operation.of_scalars)(dtype),
-            (_, false) => (operation.of_arrays)(dtype),
-        }),
+        operation: ArrayOperation::Kernel(kernel.ok_or(Error::UnsupportedType { arg })?),
         level,
-        sizes: [dtype.size(); MAX_OPERANDS],
+        sizes: [of.size(); MAX_OPERANDS],
         loops: &loops,
         is_scalar,
         updates: signature.updates,
@@ -188,7 +218,10 @@ unsafe fn apply_general(
 ///
 /// # Safety
 /// `p` must be valid for reading.
-unsafe fn is_nan(dtype: Dtype, p: *const u8) -> bool {
+unsafe fn is_nan(of: NumberType, p: *const u8) -> bool {
+    let NumberType::Float(dtype) = of else {
+        return false;
+    };
     // SAFETY: as the caller's.
     with_storage!(dtype, T => unsafe { p.cast::<T>().read() }.into_compute().is_nan())
 }
@@ -211,9 +244,10 @@ fn nan_kernel(dtype: Dtype) -> ArrayKernel {
 
 /// The operations.
 macro_rules! operations {
-    ({} $([$(#[$doc:meta])*] $name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*) $out:ident $mode:ident)*) => {$(
+    ({} $([$(#[$doc:meta])*] $name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*) $out:ident $mode:ident $integers:ident)*) => {$(
         $(#[$doc])*
         ///
+        #[doc = operations!(@types $integers)]
         /// The operands are broadcast as in NumPy; a scalar has no axes.
         #[doc = operations!(@shape $mode $($kind)*)]
         ///
@@ -242,9 +276,11 @@ macro_rules! operations {
                     inputs: &[$((stringify!($arg), Role::$role)),*],
                     output: stringify!($out),
                     updates: operations!(@$mode),
+                    takes_integers: operations!(@takes_integers $integers),
                 },
                 of_scalars: |dtype| with_storage!(dtype, T => of_scalars::<T>),
                 of_arrays: |dtype| with_storage!(dtype, T => of_arrays::<T>),
+                of_integers: operations!(@of_integers $integers $name),
             };
             let mut inputs = [None; MAX_INPUTS];
             for (slot, input) in inputs.iter_mut().zip([$(if_optional!($role [$arg] [Some($arg)])),*]) {
@@ -256,6 +292,14 @@ macro_rules! operations {
     )*};
     (@write) => { false };
     (@update) => { true };
+    (@takes_integers refused) => { false };
+    (@takes_integers $signs:ident) => { true };
+    (@of_integers refused $name:ident) => { None };
+    (@of_integers $signs:ident $name:ident) => { Some(integers::$name) };
+    (@types refused) => { "The elements are floats of any type." };
+    (@types $signs:ident) => {
+        "The elements are floats of any type, or `i8`, `u8`, `i32` or `i64`: results are then exact modulo 2^bits."
+    };
     (@shape update $($kind:ident)*) => { "The output has the broadcast shape." };
     (@shape write scalar) => { "" };
     (@shape write $($kind:ident)*) => {
@@ -270,4 +314,4 @@ macro_rules! operations {
     };
     (@kernel_of_arrays [] $name:ident $T:ident $level:ident) => { Kernels::<$T>::new($level).$name() };
 }
-for_each_elementwise!(operations! {} [doc name arguments roles output mode]);
+for_each_elementwise!(operations! {} [doc name arguments roles output mode integers]);

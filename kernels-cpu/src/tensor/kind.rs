@@ -1,6 +1,6 @@
 //! What a tensor is made of and where: the types of elements, and the memory that backends take.
 
-use super::element_type::ElementType;
+use super::element_type::{ElementType, IntegerType, NumberType};
 use super::operand::Tensor;
 use crate::element::Dtype;
 
@@ -106,6 +106,19 @@ impl Type {
         }
     }
 
+    /// Returns the type if elementwise operations compute with it.
+    #[inline(always)]
+    pub const fn number(self) -> Option<NumberType> {
+        match self {
+            Self::Float(dtype) => Some(NumberType::Float(dtype)),
+            Self::Bool => None,
+            Self::Integer(integer) => match integer.computed() {
+                Some(of) => Some(NumberType::Integer(of)),
+                None => None,
+            },
+        }
+    }
+
     /// Returns its code of DLPack.
     pub const fn code(self) -> u8 {
         match self {
@@ -127,6 +140,18 @@ impl Type {
 }
 
 impl Integer {
+    /// Returns the type if operations compute with it.
+    #[inline(always)]
+    pub const fn computed(self) -> Option<IntegerType> {
+        match self {
+            Self::I8 => Some(IntegerType::I8),
+            Self::U8 => Some(IntegerType::U8),
+            Self::I32 => Some(IntegerType::I32),
+            Self::I64 => Some(IntegerType::I64),
+            Self::I16 | Self::U16 | Self::U32 | Self::U64 => None,
+        }
+    }
+
     /// Returns its code of DLPack.
     const fn code(self) -> u8 {
         match self {

@@ -75,8 +75,8 @@ unsafe fn run<E: From<Error>>(
     let mut loops = Loops::empty();
     // SAFETY: as the caller's.
     let checked = unsafe { signature.check(inputs, output, Location::Device, &mut loops) };
-    let (dtype, count) = checked?;
-    let Some(element) = ElementType::of(dtype) else {
+    let (of, count) = checked?;
+    let Some(element) = of.element() else {
         let arg = signature.output;
         return Err(Error::UnsupportedType { arg }.into());
     };
@@ -154,6 +154,7 @@ macro_rules! operations {
                 inputs: &[$((stringify!($arg), Role::$role)),*],
                 output: stringify!($out),
                 updates: operations!(@$mode),
+                takes_integers: false,
             };
             /// # Safety
             /// As for the operation.

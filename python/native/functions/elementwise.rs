@@ -37,15 +37,16 @@ functions! {
     /// Parameters
     /// ----------
     /// x, y : array or number
-    ///     Arrays of one type (float32, float64, float16, bfloat16). Their shapes are broadcast
-    ///     as in NumPy. A number takes the type of the arrays.
+    ///     Arrays of one type (float32, float64, float16, bfloat16, int8, uint8, int32, int64).
+    ///     Their shapes are broadcast as in NumPy. A number takes the type of the arrays.
     /// out : array, optional
     ///     Where to write the result: an array of exactly its shape and type. It may be x or y.
     ///
     /// Returns
     /// -------
     /// array
-    ///     out, or a new array of the kind of the first array (NumPy, PyTorch, ...).
+    ///     out, or a new array of the kind of the first array (NumPy, PyTorch, ...). Integers wrap
+    ///     around if they overflow.
     ///
     /// Raises
     /// ------
@@ -54,7 +55,8 @@ functions! {
     /// DtypeError
     ///     If the types differ or are not supported, or an argument is not an array.
     /// ArgumentError
-    ///     If out is read-only or overlaps an input without being it.
+    ///     If out is read-only or overlaps an input without being it, or a number is not one of the
+    ///     integers of the type.
     ///
     /// Examples
     /// --------
@@ -85,7 +87,7 @@ functions! {
 
     /// Divide: x / y, each quotient rounded once. Division by zero gives an infinity, 0 / 0 a NaN.
     ///
-    /// Arguments, result and errors are those of add.
+    /// Arguments, result and errors are those of add, but integers are not supported.
     ///
     /// >>> import numpy as np, diptych
     /// >>> diptych.divide(np.array([1.0, 3.0]), 2)
@@ -119,7 +121,8 @@ functions! {
     /// array([1., 9.])
     square("x, *, out=None") => |f, a: &[_; 9]| unary!(f, a, tensor::square);
 
-    /// The absolute value of each element; that of -0 is +0.
+    /// The absolute value of each element; that of -0 is +0, and the least integer of a type stays
+    /// as it is.
     ///
     /// Arguments, result and errors are those of add.
     ///

@@ -16,7 +16,31 @@ use crate::shape::Axes;
 use crate::tensor::{self, Backend};
 use diptych::tensor::Tensor;
 
-/// A reduction: x, axis, keepdims, out. `counts`: the result is an int64.
+/// The type of a result.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Gives {
+    /// That of the elements.
+    Element,
+    /// The same of floats; of integers, int64, or what `out` has of their own type, int32 and int64.
+    Total,
+    /// An int64.
+    Index,
+}
+
+impl Gives {
+    /// Returns the type of the results, for elements of a type and for `out`, if that is given.
+    fn of(self, elements: Dtype, out: Option<Dtype>) -> Dtype {
+        match self {
+            Self::Index => Dtype::I64,
+            Self::Total if elements.is_integer() => out
+                .filter(|out| *out == elements || *out == Dtype::I32)
+                .unwrap_or(Dtype::I64),
+            Self::Element | Self::Total => elements,
+        }
+    }
+}
+
+/// A reduction: x, axis, keepdims, out.
 ///
 /// # Safety
 /// The GIL is held, the objects alive.
@@ -24,7 +48,7 @@ use diptych::tensor::Tensor;
 unsafe fn reduce(
     function: &str,
     [object, axis, keepdims, out]: [*mut PyObject; 4],
-    counts: bool,
+    gives: Gives,
     operation: impl Fn(Backend<'_, '_>, &Tensor, Option<&[i32]>, &Tensor) -> diptych_gpu::Result<()>,
 ) -> PyResult<*mut PyObject> {
     let mut x = Operand::new();
@@ -36,8 +60,14 @@ unsafe fn reduce(
         let axes = Axes::read(function, axis, x.shape().len())?;
         let keep = !keepdims.is_null() && is_true(keepdims)?;
         let shape = axes.result(x.shape(), keep);
-        let dtype = if counts { Dtype::I64 } else { x.dtype() };
-        output.prepare(function, &x, shape.as_slice(), dtype, out)?;
+        if out.is_null() {
+            let dtype = gives.of(x.dtype(), None);
+            output.make(function, &x, shape.as_slice(), dtype, None)?;
+        } else {
+            output.take(function, "out", out)?;
+            let dtype = gives.of(x.dtype(), Some(output.operand.dtype()));
+            output.check_exact(function, shape.as_slice(), dtype)?;
+        }
         let release = call::prepare(x.bytes(), &mut [&mut x, &mut output.operand]);
         let (x, out) = (&x, &output.operand);
         let arguments = || vec![("x", x), ("out", out)];
@@ -89,18 +119,18 @@ unsafe fn with_ddof(function: &str, a: &Arguments, operation: WithDdof) -> PyRes
         reduce(
             function,
             [a[0], a[1], a[4], a[5]],
-            false,
+            Gives::Element,
             |backend, x, axes, out| operation(backend, x, axes, ddof, out),
         )
     }
 }
 
 macro_rules! reduction {
-    ($function:expr, $a:expr, $operation:path, $counts:expr) => {
+    ($function:expr, $a:expr, $operation:path, $gives:ident) => {
         reduce(
             $function,
             [$a[0], $a[1], $a[2], $a[3]],
-            $counts,
+            Gives::$gives,
             |backend, x, axes, out| $operation(backend, x, axes, out),
         )
     };
@@ -112,19 +142,21 @@ functions! {
     /// Parameters
     /// ----------
     /// x : array
-    ///     Of type float32, float64, float16 or bfloat16.
+    ///     Of type float32, float64, float16, bfloat16, int8, uint8, int32 or int64.
     /// axis : int or tuple of int, optional
     ///     The axes to reduce; negative ones count from the end. None: all.
     /// keepdims : bool
     ///     Whether reduced axes stay, with length 1.
     /// out : array, optional
-    ///     Where to write the result: an array of exactly its shape and type.
+    ///     Where to write the result: an array of exactly its shape and type. The sum of integers
+    ///     goes to an int32 too, or to their own type.
     ///
     /// Returns
     /// -------
     /// array or scalar
     ///     out, or a new array of the kind of x. The bits do not depend on strides, threads or
-    ///     the CPU. The sum of no elements is 0; a NaN in x gives NaN.
+    ///     the CPU. The sum of no elements is 0; a NaN in x gives NaN. The sum of integers is an
+    ///     int64 unless out says otherwise; it wraps around if it overflows.
     ///
     /// Raises
     /// ------
@@ -143,35 +175,36 @@ functions! {
     /// np.float32(21.0)
     /// >>> diptych.sum(x, axis=0)
     /// array([5., 7., 9.], dtype=float32)
-    sum("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::sum, false);
+    sum("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::sum, Total);
 
     /// The mean of the elements of x: their sum, divided once by their number.
     ///
-    /// Arguments, result and errors are those of sum; the mean of no elements is a ShapeError.
+    /// Arguments, result and errors are those of sum, but integers are not supported. The mean of
+    /// no elements is a ShapeError.
     ///
     /// >>> import numpy as np, diptych
     /// >>> diptych.mean(np.array([[1.0, 2.0], [3.0, 6.0]]), axis=1)
     /// array([1.5, 4.5])
-    mean("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::mean, false);
+    mean("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::mean, Element);
 
     /// The product of the elements of x; that of no elements is 1.
     ///
-    /// Arguments, result and errors are those of sum; the types are float32 and float64.
+    /// Arguments, result and errors are those of sum, but float16 and bfloat16 are not supported.
     ///
     /// >>> import numpy as np, diptych
     /// >>> diptych.prod(np.array([2.0, 3.0, 4.0]))
     /// np.float64(24.0)
-    prod("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::prod, false);
+    prod("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::prod, Total);
 
     /// The smallest element of x. A NaN wins; -0 is less than +0.
     ///
-    /// Arguments, result and errors are those of sum; the types are float32 and float64. The
-    /// minimum of no elements is a ShapeError.
+    /// Arguments, result and errors are those of sum, but float16 and bfloat16 are not supported,
+    /// and the result has the type of x. The minimum of no elements is a ShapeError.
     ///
     /// >>> import numpy as np, diptych
     /// >>> diptych.min(np.array([[3.0, 1.0], [2.0, 5.0]]), axis=0)
     /// array([2., 1.])
-    min("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::min, false);
+    min("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::min, Element);
 
     /// The largest element of x. A NaN wins; -0 is less than +0.
     ///
@@ -181,25 +214,25 @@ functions! {
     /// >>> diptych.max(np.array([[3.0, 1.0], [2.0, 5.0]]), axis=1, keepdims=True)
     /// array([[3.],
     ///        [5.]])
-    max("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::max, false);
+    max("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::max, Element);
 
     /// The sum of the squares of the elements of x.
     ///
-    /// Arguments, result and errors are those of sum; the types are float32 and float64.
+    /// Arguments, result and errors are those of sum, but float16 and bfloat16 are not supported.
     ///
     /// >>> import numpy as np, diptych
     /// >>> diptych.sumsq(np.array([3.0, 4.0]))
     /// np.float64(25.0)
-    sumsq("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::sumsq, false);
+    sumsq("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::sumsq, Total);
 
     /// The sum of the absolute values of the elements of x (the 1-norm).
     ///
-    /// Arguments, result and errors are those of sum; the types are float32 and float64.
+    /// Arguments, result and errors are those of sum, but float16 and bfloat16 are not supported.
     ///
     /// >>> import numpy as np, diptych
     /// >>> diptych.asum(np.array([3.0, -4.0]))
     /// np.float64(7.0)
-    asum("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::asum, false);
+    asum("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::asum, Total);
 
     /// The Euclidean norm of x, without avoidable overflow or underflow.
     ///
@@ -208,7 +241,7 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.nrm2(np.array([3.0, 4.0]) * 2.0**900) == 5 * 2.0**900
     /// np.True_
-    nrm2("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::nrm2, false);
+    nrm2("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::nrm2, Element);
 
     /// log(sum(exp(x))), without avoidable overflow.
     ///
@@ -218,17 +251,17 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.logsumexp(np.array([1000.0, 1000.0])) - 1000
     /// np.float64(0.69314718055...)
-    logsumexp("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::logsumexp, false);
+    logsumexp("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::logsumexp, Element);
 
     /// The number of elements of x that are not 0, as int64. A NaN counts.
     ///
-    /// Arguments, result and errors are those of sum; the types of x are float32 and float64.
+    /// Arguments and errors are those of sum, but float16 and bfloat16 are not supported.
     ///
     /// >>> import numpy as np, diptych
     /// >>> diptych.count_nonzero(np.array([0.0, 2.0, -0.0, np.nan]))
     /// np.int64(2)
     count_nonzero("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| {
-        reduction!(f, a, tensor::count_nonzero, true)
+        reduction!(f, a, tensor::count_nonzero, Index)
     };
 
     /// The index of the first smallest element of x, or of its first NaN, as int64.
@@ -239,7 +272,7 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.argmin(np.array([[3.0, 1.0], [2.0, 5.0]]), axis=1)
     /// array([1, 0])
-    argmin("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::argmin, true);
+    argmin("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::argmin, Index);
 
     /// The index of the first largest element of x, or of its first NaN, as int64.
     ///
@@ -249,7 +282,7 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.argmax(np.array([3.0, 7.0, 7.0]))
     /// np.int64(1)
-    argmax("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::argmax, true);
+    argmax("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::argmax, Index);
 
     /// The variance of x, in two passes, with the rounding error of the mean taken out.
     ///

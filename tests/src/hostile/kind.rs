@@ -30,6 +30,15 @@ impl Kind {
     pub const WIDE: [Kind; 2] = [Kind::F32, Kind::F64];
     /// What elementwise operations take.
     pub const FLOATS: [Kind; 4] = [Kind::F32, Kind::F64, Kind::HALVES[0], Kind::HALVES[1]];
+    /// The integers that operations compute with.
+    pub const INTEGERS: [Kind; 4] = [
+        Kind { code: 0, bits: 8 },
+        Kind { code: 1, bits: 8 },
+        Kind::I32,
+        Kind::I64,
+    ];
+    /// What totals of integers go to, too.
+    pub const I32: Kind = Kind { code: 0, bits: 32 };
     /// `bool`.
     pub const BOOL: Kind = Kind { code: 6, bits: 8 };
     /// All that the library knows.
@@ -41,7 +50,7 @@ impl Kind {
         Kind::BOOL,
         Kind { code: 0, bits: 8 },
         Kind { code: 0, bits: 16 },
-        Kind { code: 0, bits: 32 },
+        Kind::I32,
         Kind::I64,
         Kind { code: 1, bits: 8 },
         Kind { code: 1, bits: 16 },

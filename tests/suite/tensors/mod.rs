@@ -4,6 +4,8 @@ mod convert;
 mod elementwise;
 mod gradients;
 mod halves;
+mod integers;
+mod integers_refused;
 mod mixed;
 mod mixed_refused;
 mod products;

@@ -40,6 +40,9 @@ fn elementwise(row: &Elementwise) -> String {
     if !bounds.is_empty() {
         doc += &format!(" A NULL {} is no bound.", bounds.join(" or "));
     }
+    if row.takes_integers {
+        doc += " Takes integers too.";
+    }
     function(row.name, &doc, &parameters, &tensors, &passed)
 }
 
@@ -56,14 +59,13 @@ fn reduction(row: &Reduction) -> String {
     }
     parameters.push("out: *mut dpt_tensor".into());
     passed.push("out".into());
-    let doc = if row.gives_index && !row.counts {
-        format!(
-            "dpt_{}_f32 over axes of a tensor. The index counts the reduced elements in row-major order.",
-            row.name
-        )
-    } else {
-        format!("dpt_{}_f32 over axes of a tensor.", row.name)
-    };
+    let mut doc = format!("dpt_{}_f32 over axes of a tensor.", row.name);
+    if row.gives_index && !row.counts {
+        doc += " The index counts the reduced elements in row-major order.";
+    }
+    if row.takes_integers {
+        doc += " Takes integers too.";
+    }
     function(row.name, &doc, &parameters, &["x", "out"], &passed)
 }
 

@@ -2,6 +2,7 @@
 
 pub(super) mod blocks;
 mod gather;
+mod integers;
 pub(crate) mod plan;
 mod walk;
 
@@ -22,6 +23,7 @@ use crate::error::Result;
 use crate::exec::Exec;
 use crate::for_each_reduction;
 use crate::level::Level;
+use integers::{FoldOf, Gives, reduce_integers};
 use plan::{AxisPlan, ReductionProperties, ResultType};
 
 /// Reduces `n` contiguous elements to one result.
@@ -54,6 +56,8 @@ impl Job<'_> {
 struct Operation {
     of_array: fn(Dtype) -> OfArray,
     run: fn(Dtype) -> RunJob,
+    /// The fold of integers, if it takes them.
+    of_integers: (Option<FoldOf>, Gives),
     properties: ReductionProperties,
 }
 
@@ -193,6 +197,11 @@ unsafe fn reduce_general(
     out: &Tensor,
 ) -> Result<()> {
     let (properties, mut plan) = (&operation.properties, AxisPlan::empty());
+    if let Some(Type::Integer(_)) = Type::of(x.dtype_code, x.dtype_bits) {
+        let tensors = (x, axes, out);
+        // SAFETY: as the caller's.
+        return unsafe { reduce_integers(exec, level, operation.of_integers, properties, tensors) };
+    }
     // SAFETY: as the caller's.
     let checked = unsafe { properties.check(x, axes, ddof, out, Location::Host, &mut plan) };
     let (dtype, of_result) = checked?;
@@ -262,13 +271,14 @@ pub(super) unsafe fn run_plan<T: Storage, K: KernelOf<T>>(
 
 /// The reductions.
 macro_rules! operations {
-    ({} $([$(#[$doc:meta])*] $name:ident [$($ddof:ident)?] $out:ident $folds:tt $empty:ident)*) => {$(
+    ({} $([$(#[$doc:meta])*] $name:ident [$($ddof:ident)?] $out:ident $folds:tt $empty:ident $integers:tt)*) => {$(
         $(#[$doc])*
         ///
         /// `axes` are the axes of x to reduce; negative ones count from the end; `None`: all. The elements of a result
         /// are taken in row-major order of these axes. `out` has the other axes; it may also have the reduced ones, with
         /// length 1.
         #[doc = operations!(@type $out)]
+        #[doc = operations!(@integers $out $integers)]
         ///
         /// # Errors
         /// `ShapeMismatch`, `TypeMismatch`, `UnsupportedType`, `Unsupported` for memory of a GPU, `Overlap`; `InvalidValue`
@@ -285,6 +295,7 @@ macro_rules! operations {
             const OPERATION: Operation = Operation {
                 of_array: |dtype| with_storage!(dtype, T => array::<T>),
                 run: |dtype| with_storage!(dtype, T => of_job::<T>),
+                of_integers: (operations!(@of_integers $integers), operations!(@gives $out $integers)),
                 properties: crate::reduction_properties!($out $folds $empty),
             };
             let degrees = 0;
@@ -325,7 +336,21 @@ macro_rules! operations {
     };
     (@type element) => { "The elements of `out` have the type of x; those of `f16` and `bf16` may also be `f32`, not rounded." };
     (@type $count_or_index:ident) => { "The elements of `out` are `i64`." };
+    (@of_integers []) => { None };
+    (@of_integers [$Fold:ident]) => { Some(crate::ops::integers::reduce::$Fold::of) };
+    (@gives element [Min]) => { Gives::Element };
+    (@gives element [Max]) => { Gives::Element };
+    (@gives element $fold:tt) => { Gives::Total };
+    (@gives count $fold:tt) => { Gives::Count };
+    (@gives index $fold:tt) => { Gives::Index };
+    (@integers $out:ident []) => { "" };
+    (@integers element [Min]) => { "x may also be of `i8`, `u8`, `i32` or `i64`." };
+    (@integers element [Max]) => { operations!(@integers element [Min]) };
+    (@integers element $fold:tt) => {
+        "x may also be of `i8`, `u8`, `i32` or `i64`, and `out` then of this type, `i32` or `i64`: results are exact modulo 2^bits."
+    };
+    (@integers $count_or_index:ident $fold:tt) => { operations!(@integers element [Min]) };
     (@empty refused) => { "`EmptyReduction` if there are results, but no elements." };
     (@empty value) => { "" };
 }
-for_each_reduction!(operations! {} [doc name ddof result folds empty]);
+for_each_reduction!(operations! {} [doc name ddof result folds empty integers]);

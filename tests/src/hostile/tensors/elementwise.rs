@@ -8,7 +8,9 @@ use super::super::Outcome;
 use super::super::kind::Kind;
 use super::argument::{self, Argument};
 use super::shapes::{self, broadcast, broadcast_places};
-use super::{case, judge_shapes, judge_types, kind, plain, typed};
+use super::{case, judge_shapes, judge_types, kind_or_integers, plain, typed, typed_integers};
+use crate::integers;
+use crate::mixed::Whole;
 use crate::number::Number;
 use crate::random::Input;
 
@@ -58,7 +60,7 @@ for_each_elementwise!(operations! {} [name arguments output]);
 
 /// Draws the tensors of a call; the output is the last.
 fn arguments(input: &mut Input<'_>, row: &table::Elementwise) -> Vec<Argument> {
-    let kind = kind(input, &Kind::FLOATS);
+    let kind = kind_or_integers(input, &Kind::FLOATS, row.takes_integers);
     let shape = shapes::shape(input, 5);
     let arrays = row.arguments.iter().filter(|(_, role)| role.is_array());
     let mut whole = input.below(arrays.count());
@@ -95,8 +97,22 @@ fn shapes_fit(row: &table::Elementwise, inputs: &[Argument], out: &[i64]) -> boo
     broadcast(&all).is_some_and(|shape| shape == out)
 }
 
+/// One element of an operation on integers.
+fn one_integer<T: Whole>(row: &table::Elementwise, inputs: &[u64], old: u64) -> u64 {
+    let inputs: Vec<T> = inputs.iter().map(|&bits| T::of_bits(bits)).collect();
+    integers::elementwise(row.name, &inputs, T::of_bits(old)).bits()
+}
+
 /// What an absent bound stands for.
 fn infinity(kind: Kind, bound: Bound) -> u64 {
+    if Kind::INTEGERS.contains(&kind) {
+        let (least, greatest) = typed_integers!(kind, T => <T as Whole>::BOUNDS);
+        let limit = match bound {
+            Bound::Lower => least,
+            Bound::Upper => greatest,
+        };
+        return limit.cast_unsigned() & (u64::MAX >> (64 - kind.bits));
+    }
     let value = crate::number::Value::Float(match bound {
         Bound::Lower => f64::NEG_INFINITY,
         Bound::Upper => f64::INFINITY,
@@ -112,7 +128,13 @@ pub fn run(input: &mut Input<'_>, at: usize) -> Outcome {
     let work = argument::count(out);
     let mut case = case(input, row.name, &all, work, None);
     let present = all.iter().filter(|argument| !argument.is_none());
-    judge_types(&mut case.verdict, present.map(|a| a.kind), &Kind::FLOATS);
+    let integers = if row.takes_integers {
+        &Kind::INTEGERS[..]
+    } else {
+        &[]
+    };
+    let allowed = [&Kind::FLOATS, integers].concat();
+    judge_types(&mut case.verdict, present.map(|a| a.kind), &allowed);
     judge_shapes(&mut case.verdict, shapes_fit(row, inputs, &out.shape));
     // SAFETY: a call that may succeed has valid tensors; the library refuses the others.
     let call = |exec, tensors: &[_]| unsafe { (operation.call)(exec, tensors) };
@@ -129,6 +151,9 @@ pub fn run(input: &mut Input<'_>, at: usize) -> Outcome {
         let old = &elements[inputs.len()];
         let element = |at: usize| {
             let each: Vec<u64> = columns.iter().map(|column| column[at]).collect();
+            if Kind::INTEGERS.contains(&out.kind) {
+                return typed_integers!(out.kind, T => one_integer::<T>(row, &each, old[at]));
+            }
             (operation.one)(out.kind, &each, old[at])
         };
         Some(vec![(

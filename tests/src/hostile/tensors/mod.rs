@@ -94,6 +94,32 @@ macro_rules! typed {
 }
 use typed;
 
+/// Does `$body` with `$T` as the type of numbers of `$kind`, one of integers.
+macro_rules! typed_integers {
+    ($kind:expr, $T:ident => $body:expr) => {
+        match $kind {
+            Kind { code: 0, bits: 8 } => {
+                type $T = i8;
+                $body
+            }
+            Kind { code: 1, bits: 8 } => {
+                type $T = u8;
+                $body
+            }
+            Kind::I32 => {
+                type $T = i32;
+                $body
+            }
+            Kind::I64 => {
+                type $T = i64;
+                $body
+            }
+            other => unreachable!("numbers of {other:?}"),
+        }
+    };
+}
+use typed_integers;
+
 /// A query of the scratch memory that a call needs.
 type Query<'a> = Option<&'a dyn Fn(*const dpt_exec) -> Option<usize>>;
 
@@ -195,6 +221,16 @@ fn judge_shapes(verdict: &mut Verdict, fit: bool) {
 /// Draws the type of a call.
 fn kind(input: &mut Input<'_>, all: &[Kind]) -> Kind {
     all[[0, 0, 1, 2, 3][input.below(5)] % all.len()]
+}
+
+/// As [`kind`], now and then one of integers if there may be.
+fn kind_or_integers(input: &mut Input<'_>, all: &[Kind], takes_integers: bool) -> Kind {
+    let of_integers = input.rarely(4) && takes_integers;
+    if of_integers {
+        input.pick(&Kind::INTEGERS)
+    } else {
+        kind(input, all)
+    }
 }
 
 /// One thread, at the level that is the plainest.

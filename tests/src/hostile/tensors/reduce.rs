@@ -10,7 +10,11 @@ use super::super::reduce::degrees;
 use super::argument::{self, Argument};
 use super::axes::{Axes, axes_of};
 use super::shapes::{self, places};
-use super::{case, is_half, judge_shapes, kind, numbers, plain, result_kind, typed, widened};
+use super::{
+    case, is_half, judge_shapes, kind_or_integers, numbers, plain, typed, typed_integers, widened,
+};
+use crate::integers;
+use crate::mixed::Whole;
 use crate::number::Number;
 use crate::random::Input;
 use crate::report::Nan;
@@ -73,6 +77,28 @@ fn result_shape(shape: &[i64], set: &[bool], keeps: bool) -> Vec<i64> {
         .collect()
 }
 
+/// Returns the types of results for elements of a type that the reduction takes.
+fn results(row: &table::Reduction, of: Kind) -> Vec<Kind> {
+    let is_extreme = matches!(row.folds, ["Min"] | ["Max"]);
+    match of {
+        _ if row.gives_index => vec![Kind::I64],
+        _ if Kind::INTEGERS.contains(&of) && !is_extreme => vec![Kind::I64, Kind::I32, of],
+        _ if is_half(of) => vec![of, of, Kind::F32],
+        _ => vec![of],
+    }
+}
+
+/// Returns the bits of a reduction of integers with these bits, in the type of the result.
+fn of_integers((of, to): (Kind, Kind), row: &table::Reduction, bits: Vec<u64>) -> u64 {
+    fn wide<T: Whole>(bits: u64) -> i64 {
+        T::of_bits(bits).wide()
+    }
+    let wide = |bits| typed_integers!(of, T => wide::<T>(bits));
+    let elements: Vec<i64> = bits.into_iter().map(wide).collect();
+    let result = integers::reduction(row.name, &elements).cast_unsigned();
+    result & (u64::MAX >> (64 - to.bits))
+}
+
 /// Judges everything but the tensors alone.
 fn judge(
     verdict: &mut Verdict,
@@ -81,15 +107,11 @@ fn judge(
     set: Option<&[bool]>,
     ddof: i64,
 ) {
-    if !Kind::FLOATS.contains(&x.kind) {
+    let is_integer = row.takes_integers && Kind::INTEGERS.contains(&x.kind);
+    if !Kind::FLOATS.contains(&x.kind) && !is_integer {
         verdict.fault(Code::DPT_UNSUPPORTED_TYPE);
     }
-    let fits = if row.gives_index {
-        out.kind == Kind::I64
-    } else {
-        out.kind == x.kind || (out.kind == Kind::F32 && is_half(x.kind))
-    };
-    if !fits {
+    if !results(row, x.kind).contains(&out.kind) {
         verdict.fault(Code::DPT_TYPE_MISMATCH);
     }
     let Some(set) = set else {
@@ -126,7 +148,7 @@ fn shape(input: &mut Input<'_>) -> Vec<i64> {
 /// Calls reduction number `at` of the table.
 pub fn run(input: &mut Input<'_>, at: usize) -> Outcome {
     let (row, operation) = (&table::REDUCTIONS[at], &OPERATIONS[at]);
-    let kind = kind(input, &Kind::FLOATS);
+    let kind = kind_or_integers(input, &Kind::FLOATS, row.takes_integers);
     let shape = shape(input);
     let axes = Axes::draw(input, shape.len());
     let mut x = Argument::input(input, "x", kind, &shape);
@@ -138,11 +160,7 @@ pub fn run(input: &mut Input<'_>, at: usize) -> Outcome {
     let wanted = wanted.unwrap_or_else(|| vec![true; shape.len()]);
     let keeps = input.rarely(3);
     let result = shapes::rarely_spoil(input, result_shape(&shape, &wanted, keeps));
-    let to = if row.gives_index {
-        Kind::I64
-    } else {
-        result_kind(input, kind)
-    };
+    let to = input.pick(&results(row, kind));
     let out = Argument::output(input, "out", to, &result);
     let x = x.only_if(argument::count(&out) != 0);
     let ddof = if row.ddof {
@@ -177,6 +195,9 @@ pub fn run(input: &mut Input<'_>, at: usize) -> Outcome {
             if is_half(kind) && to == Kind::F32 {
                 let widened = elements.map(|bits| widened(kind, bits));
                 return (operation.vector)(Kind::F32, widened.collect(), ddof);
+            }
+            if Kind::INTEGERS.contains(&x.kind) {
+                return of_integers((x.kind, out.kind), row, elements.collect());
             }
             (operation.vector)(kind, elements.collect(), ddof)
         };
