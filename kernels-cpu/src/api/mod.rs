@@ -7,5 +7,6 @@ pub mod fused;
 pub mod gemm;
 pub mod mixed;
 pub mod outer;
+pub mod packed;
 pub mod reduce;
 pub mod row_map;

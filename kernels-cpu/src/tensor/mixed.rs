@@ -195,6 +195,7 @@ fn first(types: ProductTypes, product: &Product) -> MixedGemm {
         k: if product.alpha == 0.0 { 0 } else { product.k },
         a: Matrix::new(a.cast_const(), step(a_rows, bytes), inner[0]),
         b: Matrix::new(b.cast_const(), inner[1], step(b_columns, bytes)),
+        packed_b: None,
         c: Matrix::new(c, step(c_rows, c_bytes), step(c_columns, c_bytes)),
         is_plain: types.output == Output::Sum,
         finish: Finish {
