@@ -26,11 +26,8 @@ pub unsafe fn batch<T: Element>(exec: &Exec<'_>, kernels: Kernels<T>, mut batch:
         // SAFETY: as the caller's.
         return unsafe { one_row(exec, kernels, &batch) };
     }
-    let bytes = if p.a.cs == 1 {
-        0
-    } else {
-        packed::PACKED_SCRATCH
-    };
+    let room = exec.scratch_room(exec.threads());
+    let bytes = packed::scratch_bytes::<T>((p.m, p.k), room);
     let (grain, count) = ((MAX_MR, widths.nr()), batch.count);
     exec.with_optional_scratch(exec.threads(), bytes, |scratch| {
         let run = |task: usize, p: &Gemm<T>| {

@@ -87,7 +87,6 @@ unsafe fn five_loops<T: Element>(
         non_temporal: part.non_temporal,
         packed_a: None,
         packed_b: None,
-        is_packed: false,
     };
     let mut widths = routines.microkernels.widths;
     let mut columns = NonZeroUsize::MAX;
@@ -127,10 +126,9 @@ impl<T: Element> Loops<'_, T> {
     /// LOOP 4: segments of k, kc steps each. If A is packed too, the panel of B is packed here.
     ///
     /// # Safety
-    /// As [`run`]; `packed_b` must have room for the panel of these columns, or be all of B; `packed_a` must have room for a
-    /// micro-panel of A.
+    /// As [`run`]; `packed_b` must have room for the panel of these columns, `packed_a` for a micro-panel of A.
     #[inline(always)]
-    pub(super) unsafe fn segments(&self, columns: PanelRange) {
+    unsafe fn segments(&self, columns: PanelRange) {
         let p = self.p;
         let mut pc = 0;
         loop {
@@ -140,8 +138,8 @@ impl<T: Element> Loops<'_, T> {
                 range: PanelRange { pc, kc, ..columns },
                 to: WriteBack::new(p, pc == 0, pc + kc == p.k),
             };
-            let mut pack_to = self.packed_b.filter(|_| !self.is_packed);
-            if let (Some(out), Some(_)) = (pack_to, self.packed_a) {
+            let mut pack_to = self.packed_b;
+            if let (Some(out), Some(_)) = (self.packed_b, self.packed_a) {
                 // SAFETY: `out` has room for the panel.
                 unsafe { (self.routines.pack_b)(p, segment.range, out) };
                 pack_to = None;
@@ -236,7 +234,7 @@ impl<T: Element> Segment<'_, T> {
         };
         let mut jr = 0;
         while jr < range.nc {
-            let nr = self.loops.next_nr(&range, jr);
+            let nr = range.widths.next_nr(range.nc - jr);
             let after = jr + nr;
             let in_place = PanelB {
                 p: self.b(jr),
@@ -249,11 +247,9 @@ impl<T: Element> Segment<'_, T> {
                 packing: None,
             };
             if let Some(packed) = self.loops.packed_b {
-                let width = range.widths.padded(nr);
-                let before = self.loops.before(&range, jr, width);
                 b.b = PanelB {
-                    p: packed.wrapping_add(before).cast_const(),
-                    rs: width as isize,
+                    p: packed.wrapping_add(jr * range.kc).cast_const(),
+                    rs: range.widths.padded(nr) as isize,
                 };
             }
             if let Some(out) = pack_to {

@@ -20,31 +20,6 @@ pub struct Loops<'a, T: 'static> {
     pub packed_a: Option<*mut T>,
     /// Room for a packed panel of B; `None` if B is read in place.
     pub packed_b: Option<*mut T>,
-    /// Whether `packed_b` is all of B, packed before the call (`packed`), and not room for a panel.
-    pub is_packed: bool,
-}
-
-impl<T: Element> Loops<'_, T> {
-    /// The columns of the micro-panel of B that begins `jr` columns into a panel.
-    #[inline(always)]
-    pub fn next_nr(&self, range: &PanelRange, jr: usize) -> usize {
-        let rest = range.nc - jr;
-        if self.is_packed {
-            rest.min(range.widths.nr())
-        } else {
-            range.widths.next_nr(rest)
-        }
-    }
-
-    /// The elements of packed micro-panels before those of column `jr` of a panel, which has `width` columns.
-    #[inline(always)]
-    pub fn before(&self, range: &PanelRange, jr: usize, width: usize) -> usize {
-        if self.is_packed {
-            (range.jc + jr) * self.p.k + range.pc * width
-        } else {
-            jr * range.kc
-        }
-    }
 }
 
 /// What loops 3 to 1 share: a panel of B, nc columns of one segment of k.
