@@ -103,7 +103,6 @@ pub unsafe fn run<T: Element>(routines: &Routines<T>, p: &Gemm<T>, block: *mut u
     let BlockSizes { mc, kc } = blocks.unwrap_or(in_place);
     let packed_a = block.wrapping_add(block.align_offset(LINE)).cast::<T>();
     let size = p.n.saturating_mul(p.k).saturating_mul(size_of::<T>());
-    let mr = routines.microkernels.mr();
     let is_beyond_l2 = size > Geometry::current().l2;
     let loops = Loops {
         routines,
@@ -111,7 +110,6 @@ pub unsafe fn run<T: Element>(routines: &Routines<T>, p: &Gemm<T>, block: *mut u
         widths: widths(&routines.microkernels),
         packed_a: blocks.map(|_| packed_a),
         prefetches: is_beyond_l2,
-        pads: is_beyond_l2 && p.m < mr && blocks.is_some(),
     };
     for pc in (0..p.k).step_by(kc.max(1)) {
         for ic in (0..p.m).step_by(mc.max(1)) {
@@ -139,8 +137,6 @@ struct Loops<'a, T: 'static> {
     packed_a: Option<*mut T>,
     /// Whether B does not come from L2, so that it is prefetched.
     prefetches: bool,
-    /// Whether the rows of A, which are fewer than MR, are padded to MR: only such microkernels prefetch.
-    pads: bool,
 }
 
 /// A block of A: rows and steps of k.
@@ -184,20 +180,14 @@ impl<T: Element> Loops<'_, T> {
     /// As [`run`]; there must be room for the block.
     unsafe fn pack_a(&self, block: Block) {
         let Some(out) = self.packed_a else { return };
-        let mr = self.routines.microkernels.mr();
         for step in (0..block.kc).step_by(KSEG) {
             let kc = KSEG.min(block.kc - step);
             let mut ir = 0;
             while ir < block.rows {
                 let rows = self.next_mr(block.rows - ir);
                 let a = PanelA::in_place(&self.p.a, block.first + ir, block.pc + step);
-                if self.pads {
-                    // SAFETY: as the caller's.
-                    unsafe { pack_padded(a, (rows, mr), kc, out.wrapping_add(step * mr)) };
-                } else {
-                    let to = out.wrapping_add(step * block.rows + ir * kc);
-                    (self.routines.pack_a)(a, rows, kc, to);
-                }
+                let to = out.wrapping_add(step * block.rows + ir * kc);
+                (self.routines.pack_a)(a, rows, kc, to);
                 ir += rows;
             }
         }
@@ -209,9 +199,8 @@ impl<T: Element> Loops<'_, T> {
         let Some(packed) = self.packed_a else {
             return PanelA::in_place(&self.p.a, block.first + ir, block.pc + step);
         };
-        let rows = if self.pads { mr } else { block.rows };
         PanelA {
-            p: packed.wrapping_add(step * rows + ir * kc).cast_const(),
+            p: packed.wrapping_add(step * block.rows + ir * kc).cast_const(),
             rs: 1,
             cs: mr as isize,
         }
@@ -264,19 +253,17 @@ impl<T: Element> Loops<'_, T> {
         let Self { routines, p, .. } = *self;
         let microkernels = &routines.microkernels;
         let (first, last) = (block.pc + b.step, block.pc + b.step + b.kc);
-        let mut to = WriteBack::new(p, first == 0, last == p.k);
-        let direct = to.is_direct() && !self.pads;
-        let (alpha, beta) = if self.pads {
-            to = to.of_unscaled_sums();
-            (T::ONE, T::ZERO)
-        } else {
-            to.microkernel_scalars()
-        };
-        // The lines of the next micro-panel are shared by the micro-tiles that prefetch. A single one fetches every other
-        // line, and the CPU the line beside it.
-        let tiles = (block.rows / microkernels.mr()).max(1);
+        let to = WriteBack::new(p, first == 0, last == p.k);
+        let direct = to.is_direct();
+        let (alpha, beta) = to.microkernel_scalars();
+        // The lines of the next micro-panel are shared by the micro-tiles that prefetch; a single one fetches half of them.
+        let tiles = block.rows / microkernels.mr();
         let row = b.b.rs.unsigned_abs() * size_of::<T>();
-        let stride = row.checked_div(tiles).unwrap_or(0);
+        let stride = row.checked_div(tiles).unwrap_or(0).min(LINE);
+        if self.prefetches && tiles == 0 {
+            // SAFETY: the micro-panel has these bytes.
+            unsafe { touch(b.b.p.cast(), b.kc * row) };
+        }
         let mut next = b.next.addr();
         let mut args = MicrokernelArgs {
             kc: b.kc,
@@ -293,8 +280,7 @@ impl<T: Element> Loops<'_, T> {
         let (by_rows, tail) = unsafe { microkernels.of_width(b.nr) };
         let mut ir = 0;
         while ir < block.rows {
-            let rows = self.next_mr(block.rows - ir);
-            let mr = if self.pads { microkernels.mr() } else { rows };
+            let mr = self.next_mr(block.rows - ir);
             let a = self.a(block, (ir, mr), (b.step, b.kc));
             (args.a_rs, args.a_cs) = (a.rs, a.cs);
             let at = (block.first + ir, b.jr);
@@ -311,36 +297,33 @@ impl<T: Element> Loops<'_, T> {
                     run(&args, a.p, b.b, to.at(at), last);
                 } else {
                     let run = |sums| run(&args, a.p, b.b, sums, last);
-                    through_sums(routines, &to, run, (rows, b.nr), at);
+                    through_sums(routines, &to, run, (mr, b.nr), at);
                 }
             }
             next = next.wrapping_add(stride * b.kc);
-            ir += rows;
+            ir += mr;
         }
     }
 }
 
-/// Packs `rows` rows of A as a micro-panel of `mr`, padded with zeros.
+/// Reads a micro-panel into L1, several pages at once: the prefetching of hardware ends with a page, and the few fma of a small
+/// micro-tile leave it too little time to begin another.
 ///
 /// # Safety
-/// The rows must be valid, and `out` must have room for the micro-panel.
-unsafe fn pack_padded<T: Element>(
-    a: PanelA<T>,
-    (rows, mr): (usize, usize),
-    kc: usize,
-    out: *mut T,
-) {
-    for k in 0..kc {
-        let from = a.p.wrapping_offset(k as isize * a.cs);
-        for i in 0..mr {
-            let value = if i < rows {
-                // SAFETY: the caller vouches for the rows.
-                unsafe { *from.wrapping_offset(i as isize * a.rs) }
-            } else {
-                T::ZERO
-            };
-            // SAFETY: the caller vouches for the room.
-            unsafe { out.wrapping_add(k * mr + i).write(value) };
+/// The bytes must be valid for reading.
+#[inline(never)]
+unsafe fn touch(panel: *const u8, bytes: usize) {
+    const PAGE: usize = 4 << 10;
+    const PAGES: usize = 8;
+    for first in (0..bytes).step_by(PAGES * PAGE) {
+        for line in (0..PAGE).step_by(LINE) {
+            for page in 0..PAGES {
+                let at = first + page * PAGE + line;
+                if at < bytes {
+                    // SAFETY: inside the micro-panel.
+                    unsafe { panel.wrapping_add(at).read_volatile() };
+                }
+            }
         }
     }
 }
