@@ -200,7 +200,9 @@ impl<T: Element> Loops<'_, T> {
             return PanelA::in_place(&self.p.a, block.first + ir, block.pc + step);
         };
         PanelA {
-            p: packed.wrapping_add(step * block.rows + ir * kc).cast_const(),
+            p: packed
+                .wrapping_add(step * block.rows + ir * kc)
+                .cast_const(),
             rs: 1,
             cs: mr as isize,
         }
@@ -260,7 +262,7 @@ impl<T: Element> Loops<'_, T> {
         let tiles = block.rows / microkernels.mr();
         let row = b.b.rs.unsigned_abs() * size_of::<T>();
         let stride = row.checked_div(tiles).unwrap_or(0).min(LINE);
-        if self.prefetches && tiles == 0 {
+        if self.prefetches && tiles < 2 {
             // SAFETY: the micro-panel has these bytes.
             unsafe { touch(b.b.p.cast(), b.kc * row) };
         }
