@@ -143,7 +143,7 @@ FUNCTIONS(fused)
  *            DPT_INVALID_VALUE for a bad ndim.
  */
 
-FUNCTIONS(generated/tensors, tensor/products)
+FUNCTIONS(generated/tensors, tensor/products, tensor/packed)
 
 /* ---- ADVICE ------------------------------------------------------------------------------
  *

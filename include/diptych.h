@@ -230,6 +230,11 @@ typedef enum dpt_status_code {
   /** The operation does not take tensors with this type of elements. */
   DPT_UNSUPPORTED_TYPE = 14,
   /**
+   * A packed matrix has the layout of another CPU level, of other instructions or of another
+   * version.
+   */
+  DPT_PACKED_LAYOUT = 15,
+  /**
    * Memory for a pool, dpt_advise_measure or dpt_fingerprint could not be allocated. No operation
    * returns it.
    */
@@ -1589,6 +1594,43 @@ dpt_status dpt_lsq_grad(const struct dpt_exec *exec, const dpt_tensor *a, const 
  * is 0 or 1; every number but 0 becomes 1, NaN too.
  */
 dpt_status dpt_convert(const struct dpt_exec *exec, const dpt_tensor *x, dpt_tensor *out);
+
+/**
+ * Writes to *size how many bytes the matrix b takes when dpt_matmul_pack has packed it. b is of
+ * shape (k, n) and of a type that b can have in dpt_matmul; its elements are not read.
+ *
+ * Errors: the common ones; DPT_UNSUPPORTED for a b that is not in memory of the host, and for a
+ * device.
+ */
+dpt_status dpt_matmul_packed_size(const struct dpt_exec *exec, const dpt_tensor *b, size_t *size);
+
+/**
+ * Packs the matrix b, of any strides, for many products: dpt_matmul_packed. Writes
+ * dpt_matmul_packed_size bytes to packed, of which there are packed_size, and which is aligned to
+ * 64 bytes (DPT_MISALIGNED).
+ *
+ * They begin with a header, and contain no addresses: they may be copied, stored in a file and
+ * used by other processes. Their layout is that of the CPU level and of the instructions that
+ * products of this type use there, in this version of the library; int8 serves an a of int8 and of
+ * uint8. Products elsewhere refuse them (DPT_PACKED_LAYOUT).
+ *
+ * Errors: those of dpt_matmul_packed_size; DPT_INVALID_VALUE if packed_size is too small.
+ */
+dpt_status dpt_matmul_pack(const struct dpt_exec *exec, const dpt_tensor *b, void *packed,
+    size_t packed_size);
+
+/**
+ * dpt_matmul with a packed b, which has no batch axes: the same bits, faster if a has few rows. It
+ * needs no more workspace. Of the header in packed nothing is believed that could lead outside of
+ * packed_size bytes; other bytes there change results only.
+ *
+ * Errors: those of dpt_matmul; DPT_PACKED_LAYOUT if b was packed for another CPU level, for other
+ * instructions or by another version; DPT_INVALID_VALUE if packed is no packed matrix, or not all
+ * of it; DPT_MISALIGNED; DPT_OVERLAP if c overlaps packed; DPT_UNSUPPORTED for a device.
+ */
+dpt_status dpt_matmul_packed(const struct dpt_exec *exec, double alpha, const dpt_tensor *a,
+    const void *packed, size_t packed_size, double beta, dpt_tensor *c,
+    const struct dpt_tensor_epilogue *epilogue);
 
 /* ---- ADVICE ------------------------------------------------------------------------------
  *

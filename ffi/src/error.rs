@@ -60,6 +60,7 @@ impl Failure {
                 Error::Overlap { .. } => DPT_OVERLAP,
                 Error::EmptyReduction { .. } => DPT_EMPTY_REDUCTION,
                 Error::InvalidValue { .. } => DPT_INVALID_VALUE,
+                Error::PackedLayout { .. } => DPT_PACKED_LAYOUT,
                 Error::WorkspaceTooSmall { .. } => DPT_WORKSPACE_TOO_SMALL,
                 Error::LevelUnavailable => DPT_LEVEL_UNAVAILABLE,
                 Error::OutOfMemory => DPT_OUT_OF_MEMORY,

@@ -46,6 +46,9 @@ pub enum dpt_status_code {
     DPT_TYPE_MISMATCH = 13,
     /// The operation does not take tensors with this type of elements.
     DPT_UNSUPPORTED_TYPE = 14,
+    /// A packed matrix has the layout of another CPU level, of other instructions or of another
+    /// version.
+    DPT_PACKED_LAYOUT = 15,
     /// Memory for a pool, dpt_advise_measure or dpt_fingerprint could not be allocated. No operation
     /// returns it.
     DPT_OUT_OF_MEMORY = 100,
@@ -88,7 +91,7 @@ use dpt_status_code::*;
 pub(crate) const OK: dpt_status = DPT_OK as dpt_status;
 
 fn text(status: dpt_status) -> &'static CStr {
-    const CODES: [(dpt_status_code, &CStr); 31] = [
+    const CODES: [(dpt_status_code, &CStr); 32] = [
         (DPT_OK, c"success"),
         (DPT_NULL_POINTER, c"a pointer is NULL"),
         (DPT_MISALIGNED, c"a pointer is not aligned to its elements"),
@@ -109,6 +112,10 @@ fn text(status: dpt_status) -> &'static CStr {
         (
             DPT_UNSUPPORTED_TYPE,
             c"the operation does not take this element type",
+        ),
+        (
+            DPT_PACKED_LAYOUT,
+            c"a packed matrix has the layout of another CPU level or version",
         ),
         (DPT_OUT_OF_MEMORY, c"out of memory"),
         (

@@ -11,8 +11,8 @@ pub type Result<T> = core::result::Result<T, Error>;
 /// Why a call was refused. A refused call has written nothing.
 ///
 /// `arg` is the name of the parameter at fault. Pointers and signed sizes exist in the functions of [`raw`](crate::raw)
-/// and in C only, so the safe functions never return [`NullPointer`](Error::NullPointer),
-/// [`Misaligned`](Error::Misaligned) or [`NegativeSize`](Error::NegativeSize).
+/// and in C only, so the safe functions never return [`NullPointer`](Error::NullPointer) or
+/// [`NegativeSize`](Error::NegativeSize), and [`Misaligned`](Error::Misaligned) only for packed matrices.
 ///
 /// ```
 /// use diptych::{Error, Exec, clamp};
@@ -77,6 +77,11 @@ pub enum Error {
         /// The name of the argument.
         arg: &'static str,
     },
+    /// A packed matrix has the layout of another CPU level, of other instructions or of another version.
+    PackedLayout {
+        /// The name of the argument.
+        arg: &'static str,
+    },
     /// The workspace is smaller than the workspace query of the operation says.
     WorkspaceTooSmall {
         /// Bytes that the call needs.
@@ -109,6 +114,7 @@ impl Error {
             | Error::Overlap { arg }
             | Error::EmptyReduction { arg }
             | Error::InvalidValue { arg }
+            | Error::PackedLayout { arg }
             | Error::Unsupported { arg } => Some(arg),
             Error::WorkspaceTooSmall { .. } => Some("workspace"),
             Error::LevelUnavailable | Error::OutOfMemory | Error::ThreadsUnavailable => None,
@@ -141,6 +147,12 @@ impl fmt::Display for Error {
                 )
             }
             Error::InvalidValue { arg } => write!(f, "{arg} has a value that is not allowed"),
+            Error::PackedLayout { arg } => {
+                write!(
+                    f,
+                    "{arg} was packed for another CPU level, for other instructions or by another version: pack it again"
+                )
+            }
             Error::WorkspaceTooSmall { needed } => {
                 write!(f, "workspace is too small: {needed} bytes are needed")
             }

@@ -164,6 +164,7 @@ pub use api::fused::*;
 pub use api::gemm::*;
 pub use api::mixed::{MatmulOptions, Multiply, matmul, matmul_workspace};
 pub use api::outer::*;
+pub use api::packed::*;
 pub use api::reduce::*;
 pub use api::row_map::*;
 pub use detect::Extensions;

@@ -21,6 +21,7 @@ mod numpy;
 mod operand;
 mod order;
 mod output;
+mod packed;
 mod read;
 mod shape;
 mod tensor;
@@ -128,6 +129,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<threads::Threads>()?;
     threads::set_up(module)?;
     module.add_class::<memory::Memory>()?;
+    module.add_class::<packed::Packed>()?;
     // What the tests compare with: every operation must have a function.
     let operations: Vec<&str> = diptych::table::OPS.iter().map(|op| op.name).collect();
     module.add("_operations", operations)?;

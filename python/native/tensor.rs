@@ -60,3 +60,25 @@ functions! {
     mse_grad(pred: &Tensor, target: &Tensor, grad: &Tensor, loss: &Tensor);
     lsq_grad(a: &Tensor, x: &Tensor, y: &Tensor, grad: &Tensor);
 }
+
+/// As [`diptych::tensor::matmul_packed`], of a packed matrix at an address and of a size. A device does not take it.
+///
+/// # Safety
+/// As that function.
+pub unsafe fn matmul_packed(
+    backend: Backend<'_, '_>,
+    alpha: f64,
+    a: &Tensor,
+    (packed, size): (*const u8, usize),
+    beta: f64,
+    c: &Tensor,
+    epilogue: Option<&Epilogue<'_>>,
+) -> Result<()> {
+    match backend {
+        // SAFETY: as the caller's.
+        Backend::Host(exec) => Ok(unsafe {
+            diptych::tensor::matmul_packed(exec, alpha, a, packed, size, beta, c, epilogue)?
+        }),
+        Backend::Device(_) => Err(diptych::Error::Unsupported { arg: "packed" }.into()),
+    }
+}

@@ -19,6 +19,7 @@ pub mod model;
 pub mod number;
 pub mod ops;
 pub mod oracle;
+pub mod packed;
 pub mod random;
 pub mod raw;
 pub mod real;

@@ -50,6 +50,9 @@ const OTHER_FUNCTIONS: &[&str] = &[
     "gemm_f64_workspace",
     "lsq_grad_f32_workspace",
     "lsq_grad_f64_workspace",
+    "matmul_packed_size",
+    "matmul_pack",
+    "matmul_packed",
 ];
 
 /// Returns the names that the header must declare, without the prefix `dpt_`.

@@ -22,11 +22,12 @@ const FAMILIES: [&str; 8] = [
 ];
 
 /// The source files of the functions over tensors, and that of their structs.
-const TENSORS: [&str; 4] = [
+const TENSORS: [&str; 5] = [
     "tensor/mod",
     "tensor/epilogue",
     "generated/tensors",
     "tensor/products",
+    "tensor/packed",
 ];
 
 /// The source files of the C ABI, in the order in which the header lists their functions. Fails where another file

@@ -3,10 +3,12 @@
 mod describe;
 mod epilogue;
 mod on_device;
+mod packed;
 mod products;
 mod report;
 
 pub use epilogue::dpt_tensor_epilogue;
+pub use packed::*;
 pub use products::*;
 
 use crate::backend::Backend;

@@ -7,6 +7,7 @@ pub mod fused;
 pub mod gemm;
 pub mod mixed;
 pub mod outer;
+pub mod packed;
 pub mod reduce;
 pub mod row_map;
 pub(crate) mod widen;

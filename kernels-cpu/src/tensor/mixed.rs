@@ -137,6 +137,22 @@ fn numbers(numbers: Bias, of: Type) -> Numbers {
 /// As [`Product::run`].
 #[cfg_attr(not(precompiled), inline)]
 pub unsafe fn run(exec: &Exec<'_>, types: ProductTypes, product: &mut Product) -> Result<()> {
+    // SAFETY: as the caller's.
+    run_each(types, product, &|p, count| unsafe {
+        calls::batch(exec, types, p, count)
+    })
+}
+
+/// Calls `run` with each batch of products: the first of them, and their number.
+///
+/// # Errors
+/// Those of `run`.
+#[inline(never)]
+pub fn run_each(
+    types: ProductTypes,
+    product: &mut Product,
+    run: &dyn Fn(MixedGemm, usize) -> Result<()>,
+) -> Result<()> {
     product.fold();
     // The longest loop is the batch of a call.
     product.loops.loops.sort_by_key(|one| one.count);
@@ -154,8 +170,7 @@ pub unsafe fn run(exec: &Exec<'_>, types: ProductTypes, product: &mut Product) -
             rest = rest.checked_div(one.count).unwrap_or(0);
             p = batched(p, one.steps).at(index);
         }
-        // SAFETY: as the caller's.
-        unsafe { calls::batch(exec, types, batched(p, batch.steps), batch.count)? };
+        run(batched(p, batch.steps), batch.count)?;
     }
     Ok(())
 }
@@ -195,6 +210,7 @@ fn first(types: ProductTypes, product: &Product) -> MixedGemm {
         k: if product.alpha == 0.0 { 0 } else { product.k },
         a: Matrix::new(a.cast_const(), step(a_rows, bytes), inner[0]),
         b: Matrix::new(b.cast_const(), inner[1], step(b_columns, bytes)),
+        packed_b: None,
         c: Matrix::new(c, step(c_rows, c_bytes), step(c_columns, c_bytes)),
         is_plain: types.output == Output::Sum,
         finish: Finish {

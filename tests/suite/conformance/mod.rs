@@ -8,6 +8,7 @@ mod fused;
 mod gemm;
 mod gemm_batched;
 pub mod gemm_case;
+mod gemm_packed;
 mod gemm_skinny;
 mod half;
 mod mixed;

@@ -189,7 +189,7 @@ fn is_column_major<T>(p: &Gemm<T>) -> bool {
 /// The machine must have the kernels' level; the matrices must be valid, and C must not overlap A or B.
 // Not inlined: otherwise each crate that instantiates a caller gets its own copy.
 #[inline(never)]
-unsafe fn rows<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, work: WorkArea) {
+pub(super) unsafe fn rows<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, work: WorkArea) {
     let is_unscaled = p.alpha == T::ONE && !p.epilogue.is_some();
     if p.beta == T::ZERO && p.c.rs == 1 {
         // SAFETY: as the caller's. C is not read, so the dot products can be stored there.

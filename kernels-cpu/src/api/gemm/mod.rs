@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 mod gemv;
+pub(crate) mod packed;
 pub(crate) mod plan;
 pub(crate) mod run;
 mod safe;

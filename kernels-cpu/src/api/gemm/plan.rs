@@ -41,6 +41,7 @@ pub struct Cells {
     n: usize,
     rows: usize,
     columns: usize,
+    grain: (usize, usize),
 }
 
 /// Transposes all products (C^T = B^T A^T) if needed: so that n = 1 if one of m and n is 1, for `gemv.rs`; otherwise so
@@ -86,7 +87,7 @@ impl<T: Element> BatchPlan<T> {
             tasks(exec, each, usize::MAX)
         };
         let cut = if by_cell > 1 {
-            Cut::Grid(Cells::new(p.m, p.n, by_cell))
+            Cut::Grid(Cells::new((p.m, p.n), by_cell, GRAIN))
         } else {
             Cut::Batch {
                 tasks: by_product,
@@ -171,19 +172,20 @@ fn prefetch_pays<T: Element>(batch: &Batch<T>) -> bool {
 
 /// C is split at multiples of these rows and columns: the largest micro-tile of all levels, which is a multiple of the
 /// micro-tile of most levels.
-const GRAIN: (usize, usize) = (MAX_MR, MAX_NR);
+pub const GRAIN: (usize, usize) = (MAX_MR, MAX_NR);
 
 /// Returns the size of the largest part when `extent` is split into `parts` parts at multiples of `grain`.
 fn part(extent: usize, parts: usize, grain: usize) -> usize {
+    let grain = grain.max(1);
     (share(extent, parts).div_ceil(grain) * grain).min(extent)
 }
 
 impl Cells {
-    /// Returns the grid for this many tasks: the one whose largest cell is smallest, and among those the one that repeats
-    /// the least packing.
-    pub fn new(m: usize, n: usize, tasks: usize) -> Self {
+    /// Returns the grid for this many tasks, of cells that begin at multiples of `grain`: the one whose largest cell is
+    /// smallest, and among those the one that repeats the least packing.
+    pub fn new((m, n): (usize, usize), tasks: usize, grain: (usize, usize)) -> Self {
         let cost = |&(rows, columns): &(usize, usize)| {
-            let (m, n) = (part(m, rows, GRAIN.0), part(n, columns, GRAIN.1));
+            let (m, n) = (part(m, rows, grain.0), part(n, columns, grain.1));
             (m.saturating_mul(n), m.saturating_add(n))
         };
         let grids = (1..=tasks).filter_map(|rows| Some((rows, tasks.checked_div(rows)?)));
@@ -196,6 +198,7 @@ impl Cells {
             n,
             rows,
             columns,
+            grain,
         }
     }
 
@@ -215,8 +218,8 @@ impl Cells {
             let from = (index * each).min(extent);
             (from, each.min(extent - from))
         };
-        let rows = at(self.m, self.rows, row, GRAIN.0);
-        let columns = at(self.n, self.columns, column, GRAIN.1);
+        let rows = at(self.m, self.rows, row, self.grain.0);
+        let columns = at(self.n, self.columns, column, self.grain.1);
         (rows.1 > 0 && columns.1 > 0).then_some((rows, columns))
     }
 }

@@ -5,6 +5,7 @@ use super::{BiasKind, RawEpilogue, check_and_run, raw, single};
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::Exec;
+use crate::matrix::Matrix;
 use crate::view::{BatchMut, BatchRef, MatMut, MatRef, VecRef};
 
 /// The bias of an [`Epilogue`].
@@ -113,11 +114,34 @@ pub fn gemm_fused<T: Element>(
     a: MatRef<'_, T>,
     b: MatRef<'_, T>,
     beta: T,
-    mut c: MatMut<'_, T>,
+    c: MatMut<'_, T>,
     epilogue: &Epilogue<'_, T>,
 ) -> Result<()> {
-    let sizes = check_shapes(a.shape(), b.shape(), c.shape())?;
-    let args = Arguments::new(sizes, alpha, a.matrix(), b.matrix(), beta, c.matrix());
+    let args = (a, (b.shape(), b.matrix()), c);
+    // SAFETY: the views have as many elements as they say.
+    arguments(alpha, args, beta, epilogue, |args| unsafe {
+        check_and_run(exec, *args)
+    })
+}
+
+/// Calls `run` with the arguments of a product, whose shapes fit each other. The matrix B is given by its shape and its
+/// elements.
+///
+/// # Errors
+/// `ShapeMismatch`, and those of `run`.
+pub(crate) fn arguments<T: Element>(
+    alpha: T,
+    (a, b, mut c): (
+        MatRef<'_, T>,
+        ((usize, usize), Matrix<*const T, i64>),
+        MatMut<'_, T>,
+    ),
+    beta: T,
+    epilogue: &Epilogue<'_, T>,
+    run: impl FnOnce(&Arguments<'_, T>) -> Result<()>,
+) -> Result<()> {
+    let sizes = check_shapes(a.shape(), b.0, c.shape())?;
+    let args = Arguments::new(sizes, alpha, a.matrix(), b.1, beta, c.matrix());
     let (bias, bias_kind, expected) = match epilogue.bias {
         Bias::None => (VecRef::new(&[]), BiasKind::None, 0),
         Bias::PerRow(bias) => (bias, BiasKind::PerRow, c.rows()),
@@ -132,12 +156,10 @@ pub fn gemm_fused<T: Element>(
         bias_kind,
         clamp: epilogue.clamp,
     };
-    let args = Arguments {
+    run(&Arguments {
         epilogue: Some(&epilogue),
         ..args
-    };
-    // SAFETY: the views have as many elements as they say.
-    unsafe { check_and_run(exec, args) }
+    })
 }
 
 /// [`gemm`] on each triple of matrices of three batches. Each product has the bits of the single call.

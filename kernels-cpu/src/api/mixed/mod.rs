@@ -131,38 +131,57 @@ pub fn matmul<A: Multiply<B, C>, B: Copy, C: Copy>(
     exec: &Exec<'_>,
     a: MatRef<'_, A>,
     b: MatRef<'_, B>,
-    mut c: MatMut<'_, C>,
+    c: MatMut<'_, C>,
     options: &MatmulOptions<'_>,
 ) -> Result<()> {
+    let p = prepare::<A, B, C>(a, (b.shape(), in_bytes(b.matrix())), c, options)?;
+    // SAFETY: the views have as many elements as they say, and C is borrowed alone.
+    unsafe { run::batch(exec, A::TYPES, p, 1) }
+}
+
+/// The types of a product, as values.
+pub(crate) const fn types_of<A: Multiply<B, C>, B, C>() -> ProductTypes {
+    A::TYPES
+}
+
+/// Returns a checked product. The matrix B is given by its shape and its elements.
+///
+/// # Errors
+/// As [`matmul`].
+pub(crate) fn prepare<A: Multiply<B, C>, B: Copy, C: Copy>(
+    a: MatRef<'_, A>,
+    (of_b, b): ((usize, usize), Matrix<*const u8>),
+    mut c: MatMut<'_, C>,
+    options: &MatmulOptions<'_>,
+) -> Result<MixedGemm> {
     let types = A::TYPES;
     let (m, n) = (c.rows(), c.cols());
     let k = a.cols();
     if a.rows() != m {
         return Err(Error::ShapeMismatch { arg: "a" });
     }
-    if b.rows() != k || b.cols() != n {
+    if of_b != (k, n) {
         return Err(Error::ShapeMismatch { arg: "b" });
     }
     let finish = options.checked(types, (m, n))?;
     let c = c.matrix();
     let dims = [(m, c.rs as isize), (n, c.cs as isize)];
     Region::new(c.ptr.cast_const(), &dims, "c")?.check_distinct()?;
-    let p = MixedGemm {
+    Ok(MixedGemm {
         m,
         n,
         // With alpha = 0, nothing is read.
         k: if options.alpha == 0.0 { 0 } else { k },
         a: in_bytes(a.matrix()),
-        b: in_bytes(b.matrix()),
+        b,
+        packed_b: None,
         c: {
             let Matrix { ptr, rs, cs, bs } = in_bytes(c.cast_const());
             Matrix::batched(ptr.cast_mut(), rs, cs, bs)
         },
         is_plain: types.output == Output::Sum,
         finish,
-    };
-    // SAFETY: the views have as many elements as they say, and C is borrowed alone.
-    unsafe { run::batch(exec, types, p, 1) }
+    })
 }
 
 /// Returns the matrix with strides in bytes. Those of views cannot overflow where they mean something.

@@ -1,13 +1,14 @@
 //! Runs checked products of integers: orientation, scratch memory, and the split into tasks.
 
 use super::{Integers, Operands, Output, ProductTypes};
-use crate::api::gemm::plan::{Cells, tasks};
+use crate::api::gemm::plan::{Cells, GRAIN, tasks};
 use crate::detect::{Extensions, Geometry};
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::exec::{Exec, share};
 use crate::level::Level;
 use crate::ops::mixed::blocks::{Blocks, LINE};
+use crate::ops::mixed::product::PackedB;
 use crate::ops::mixed::write::Write;
 use crate::ops::mixed::{MixedGemm, Routines, half, integers, loops};
 
@@ -117,16 +118,8 @@ pub unsafe fn batch(
     let (blocks, bytes) = blocks(r, types, (p.m, p.n, p.k));
     let packs_nothing = is_in_place(r, (p.m, p.n, p.k));
     let bytes = if packs_nothing { 0 } else { bytes };
-    let each = p.m.saturating_mul(p.n).saturating_mul(p.k);
-    let by_product = tasks(exec, each.saturating_mul(count), count);
-    let by_cell = if by_product > 1 {
-        1
-    } else {
-        tasks(exec, each, usize::MAX)
-    };
-    let cells = Cells::new(p.m, p.n, by_cell);
     exec.with_scratch(exec.threads(), bytes, |scratch| {
-        let run = |task: usize, p: &MixedGemm| {
+        in_tasks(exec, &p, (count, GRAIN), &|task, p| {
             scratch.with_optional_block(task, |block, len| {
                 let block = block.wrapping_add(block.align_offset(LINE));
                 // SAFETY: the machine has the level and its extensions; the caller vouches for the matrices. Tasks write
@@ -139,23 +132,118 @@ pub unsafe fn batch(
                     }
                 }
             });
-        };
-        if by_product > 1 {
-            let share = share(count, by_product);
-            exec.run(by_product, &|task| {
-                for index in task * share..count.min((task + 1) * share) {
-                    run(task, &p.at(index));
-                }
-            });
-        } else {
-            for index in 0..count {
-                let product = p.at(index);
-                exec.run(cells.count(), &|task| {
-                    if let Some((rows, columns)) = cells.get(task) {
-                        run(task, &product.block(rows, columns));
-                    }
-                });
+        });
+    })
+}
+
+/// Splits `count` products into tasks, by product or by cells of C that begin at multiples of `grain`; calls `run` with the
+/// number of a task and each of its products or cells.
+fn in_tasks(
+    exec: &Exec<'_>,
+    p: &MixedGemm,
+    (count, grain): (usize, (usize, usize)),
+    run: &(dyn Fn(usize, &MixedGemm) + Sync),
+) {
+    let each = p.m.saturating_mul(p.n).saturating_mul(p.k);
+    let by_product = tasks(exec, each.saturating_mul(count), count);
+    if by_product > 1 {
+        let share = share(count, by_product);
+        return exec.run(by_product, &|task| {
+            for index in task * share..count.min((task + 1) * share) {
+                run(task, &p.at(index));
+            }
+        });
+    }
+    let by_cell = tasks(exec, each, usize::MAX);
+    let cells = Cells::new((p.m, p.n), by_cell, grain);
+    for index in 0..count {
+        let product = p.at(index);
+        exec.run(cells.count(), &|task| {
+            if let Some((rows, columns)) = cells.get(task) {
+                run(task, &product.block(rows, columns));
+            }
+        });
+    }
+}
+
+/// Returns the operands whose routines pack the B of these; of bytes, for both types of A.
+#[cfg_attr(not(precompiled), inline)]
+fn packed_as(operands: Operands, level: Level, extensions: Extensions) -> Operands {
+    match operands {
+        // Where only one of them needs the sums of columns, that one.
+        Operands::Integers(Integers::I8I8 | Integers::U8I8) => {
+            let [signed, unsigned] = [Integers::I8I8, Integers::U8I8].map(Operands::Integers);
+            let header = |of| routines(of, level, extensions).b.header;
+            if header(unsigned) > header(signed) {
+                unsigned
+            } else {
+                signed
             }
         }
+        _ => operands,
+    }
+}
+
+/// Returns the routines that pack a B for products with these operands.
+#[cfg_attr(not(precompiled), inline)]
+pub fn packing_routines(
+    operands: Operands,
+    level: Level,
+    extensions: Extensions,
+) -> &'static Routines {
+    let operands = packed_as(operands, level, extensions);
+    routines(operands, level, extensions)
+}
+
+/// Returns the bytes of scratch memory of a thread for a product with a packed B.
+#[cfg_attr(not(precompiled), inline)]
+fn packed_blocks(r: &Routines, size: (usize, usize, usize)) -> (Blocks, usize) {
+    let blocks = Blocks::new(&Geometry::current(), r, size).without_b();
+    (blocks, blocks.scratch_bytes())
+}
+
+/// [`batch`] with one packed B, to whose micro-panels `p.b` points.
+///
+/// # Errors
+/// As [`batch`].
+///
+/// # Safety
+/// As [`batch`]; B must have been packed by the [`packing_routines`].
+#[cfg_attr(not(precompiled), inline)]
+pub unsafe fn packed_batch(
+    exec: &Exec<'_>,
+    types: ProductTypes,
+    mut p: MixedGemm,
+    count: usize,
+) -> Result<()> {
+    if p.k == 0 || p.m == 0 || p.n == 0 || count == 0 {
+        // SAFETY: as the caller's; B is not read.
+        return unsafe { batch(exec, types, p, count) };
+    }
+    let (level, extensions) = (exec.level()?, exec.extensions());
+    let r = routines(types.operands, level, extensions);
+    let packed_by = packing_routines(types.operands, level, extensions);
+    p.finish.write = write(types, level);
+    p.packed_b = Some(PackedB {
+        panels: packed_by.b,
+        is_for_other: packed_by.b.header > 0
+            && packed_as(types.operands, level, extensions) != types.operands,
+    });
+    let (blocks, bytes) = packed_blocks(r, (p.m, p.n, p.k));
+    let grain = (GRAIN.0, packed_by.b.most);
+    exec.with_scratch(exec.threads(), bytes, |scratch| {
+        in_tasks(exec, &p, (count, grain), &|task, p| {
+            scratch.with_optional_block(task, |block, len| {
+                let block = block.wrapping_add(block.align_offset(LINE));
+                // SAFETY: as in `batch`.
+                unsafe {
+                    if len < bytes {
+                        loops::run_packed_on_stack(r, p);
+                    } else {
+                        loops::run(r, &blocks, p, block);
+                    }
+                }
+            });
+        });
     })
 }

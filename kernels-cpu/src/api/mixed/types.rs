@@ -56,6 +56,16 @@ impl Operands {
         !matches!(self, Self::Integers(Integers::U8I8))
     }
 
+    /// Returns the bytes of an element of B.
+    pub const fn b_bytes(self) -> usize {
+        match self {
+            Self::Integers(Integers::I8I8 | Integers::U8I8) => 1,
+            Self::Integers(Integers::I32) => 4,
+            Self::Integers(Integers::I64) => 8,
+            Self::Half(_) => 2,
+        }
+    }
+
     /// Returns the bytes of a sum.
     pub const fn sum_bytes(self) -> usize {
         match self {

@@ -36,6 +36,7 @@
 //!   level. `lists`: the microkernels of each level; `microkernels`: the choice of one for a micro-tile. `widths`:
 //!   how columns are cut into micro-tiles.
 //! * `skinny`: products with one small side, with loops and microkernels of their own.
+//! * `packed`: products with a B that was packed before the call.
 //! * `pack`, `write_back`, `prefetch`, `transpose`: used by the loops. `params`: mc, nc and other numbers to tune.
 //!   `agreement`: what the unit tests of loops compare.
 //!   `routines`: the functions of a level that the loops call.
@@ -85,6 +86,7 @@ pub mod markers;
 mod microkernel;
 mod microkernels;
 mod pack;
+pub mod packed;
 pub mod params;
 mod plan;
 mod prefetch;

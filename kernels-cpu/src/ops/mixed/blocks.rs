@@ -72,6 +72,11 @@ impl Blocks {
         }
     }
 
+    /// The blocks of a product whose B is packed.
+    pub fn without_b(self) -> Self {
+        Self { b_bytes: 0, ..self }
+    }
+
     /// The bytes of scratch memory, aligned anyhow.
     pub fn scratch_bytes(&self) -> usize {
         self.a_bytes + self.b_bytes + self.waiting_bytes + LINE

@@ -91,8 +91,10 @@ impl Loops<'_> {
                     self.blocks.nc,
                     columns.first + columns.count,
                 );
-                let b = p.b.offset(pc, block.first).transposed();
-                self.pack(&r.b, b, block.count, steps.count, self.packed_b);
+                if p.packed_b.is_none() {
+                    let b = p.b.offset(pc, block.first).transposed();
+                    self.pack(&r.b, b, block.count, steps.count, self.packed_b);
+                }
                 self.micro_tiles(columns.first, rows, block, steps);
                 jc += block.count;
             }
@@ -164,7 +166,7 @@ impl Loops<'_> {
     /// # Safety
     /// As [`run`].
     unsafe fn micro_tiles(&self, first_column: usize, rows: Part, columns: Part, steps: Part) {
-        let r = self.routines;
+        let Self { routines: r, p, .. } = *self;
         let mut a = self.packed_a.cast_const();
         let mut ir = 0;
         while ir < rows.count {
@@ -172,8 +174,13 @@ impl Loops<'_> {
             let mut b = self.packed_b.cast_const();
             let mut jr = 0;
             while jr < columns.count {
-                let nr = r.b.next(columns.count - jr);
+                let mut nr = r.b.next(columns.count - jr);
                 let at = (rows.first + ir, columns.first + jr);
+                if let Some(packed) = &p.packed_b {
+                    nr = packed.panels.most.min(columns.count - jr);
+                    let before = self.panel_bytes(&packed.panels, nr, steps.first);
+                    b = p.b.at(0, at.1).wrapping_add(before);
+                }
                 let waiting = (ir, at.1 - first_column);
                 self.micro_tile((mr, nr), at, waiting, (a, b), steps);
                 b = b.wrapping_add(self.panel_bytes(&r.b, nr, steps.count));
@@ -214,12 +221,12 @@ impl Loops<'_> {
             (self.sums.wrapping_add(place), rs as isize)
         };
         let adds_to_c = in_c && p.finish.beta != 0.0;
+        let panels_b = p.packed_b.as_ref().map_or(&r.b, |packed| &packed.panels);
         let mut step = 0;
         while step < steps.count {
             let kc = r.segment.min(steps.count - step);
             let blocks = kc.div_ceil(r.steps());
-            let adds = !(is_first && step == 0) || adds_to_c;
-            (r.microkernel)(&Tile {
+            let mut tile = Tile {
                 rows,
                 columns,
                 kc,
@@ -227,10 +234,16 @@ impl Loops<'_> {
                 b,
                 sums,
                 sums_rs,
-                adds,
-            });
+                adds: !(is_first && step == 0) || adds_to_c,
+            };
+            if let Some(packed) = &p.packed_b
+                && packed.is_for_other
+            {
+                undo_header(&mut tile, &packed.panels, &r.b);
+            }
+            (r.microkernel)(&tile);
             a = a.wrapping_add(r.a.micro_panel_bytes(rows, blocks));
-            b = b.wrapping_add(r.b.micro_panel_bytes(columns, blocks));
+            b = b.wrapping_add(panels_b.micro_panel_bytes(columns, blocks));
             step += kc;
         }
         if is_last && !in_c {
@@ -248,6 +261,116 @@ impl Loops<'_> {
             );
         }
     }
+}
+
+/// Packs all of B, which has `k` rows and `n` columns: to micro-panels of all k, the most columns each.
+///
+/// # Safety
+/// The machine must have the instructions of the routines; B must be valid, and there must be room for the panels.
+pub unsafe fn pack_b(r: &Routines, b: Matrix<*const u8>, (k, n): (usize, usize), out: *mut u8) {
+    let mut to = out;
+    for j in (0..n).step_by(r.b.most.max(1)) {
+        let columns = r.b.most.min(n - j);
+        for step in (0..k).step_by(r.segment()) {
+            let kc = r.segment().min(k - step);
+            (r.b.pack)(b.offset(step, j).transposed(), columns, 0, kc, to);
+            to = to.wrapping_add(r.b.micro_panel_bytes(columns, kc.div_ceil(r.steps())));
+        }
+    }
+}
+
+/// Prepares a micro-tile for a micro-panel of B whose header has sums of columns for another type of A: `own` is what the
+/// microkernel expects. Where it begins with them, they are subtracted first; else they are left out.
+///
+/// # Safety
+/// As the microkernel of [`Routines`].
+#[cold]
+unsafe fn undo_header(tile: &mut Tile, packed: &Panels, own: &Panels) {
+    let width = tile.columns.next_multiple_of(packed.grain());
+    if own.header == 0 {
+        tile.b = tile.b.wrapping_add(width * packed.header);
+        return;
+    }
+    let header = tile.b.cast::<i32>();
+    for i in 0..tile.rows {
+        let row = tile
+            .sums
+            .wrapping_offset(i as isize * tile.sums_rs)
+            .cast::<i32>();
+        for j in 0..width {
+            let sum = if tile.adds { *row.wrapping_add(j) } else { 0 };
+            *row.wrapping_add(j) = sum.wrapping_sub(*header.wrapping_add(j));
+        }
+    }
+    tile.adds = true;
+}
+
+/// Scratch memory for a few rows of A in one segment, on the stack.
+#[repr(C, align(64))]
+struct Rows(MaybeUninit<[u8; ROWS_BYTES]>);
+
+/// 16 rows of 2 KiB with a header, as AMX has; or a row of 16 KiB.
+const ROWS_BYTES: usize = 33 << 10;
+
+/// Computes a product with a packed B without scratch memory, which is slow: for as few rows of A as can be packed.
+///
+/// # Safety
+/// As [`run`]; B must be packed.
+#[inline(never)]
+pub unsafe fn run_packed_on_stack(r: &Routines, p: &MixedGemm) {
+    let mut memory = Rows(MaybeUninit::uninit());
+    let packed_a: *mut u8 = memory.0.as_mut_ptr().cast();
+    let Some(packed) = &p.packed_b else { return };
+    debug_assert!(r.a.micro_panel_bytes(1, r.segment() / r.steps()) <= ROWS_BYTES);
+    (r.enter)();
+    for i in (0..p.m).step_by(r.a.grain()) {
+        let rows = r.a.grain().min(p.m - i);
+        let mut j = 0;
+        while j < p.n {
+            let columns = packed.panels.most.min(p.n - j);
+            let mut stack = Sums(MaybeUninit::uninit());
+            let width = columns.next_multiple_of(r.b.grain());
+            let mut tile = Tile {
+                rows,
+                columns,
+                kc: 0,
+                a: packed_a.cast_const(),
+                b: p.b.at(0, j),
+                sums: stack.0.as_mut_ptr().cast(),
+                sums_rs: (width * r.sum_bytes) as isize,
+                adds: false,
+            };
+            let mut step = 0;
+            while step < p.k {
+                tile.kc = r.segment().min(p.k - step);
+                let next = packed
+                    .panels
+                    .micro_panel_bytes(columns, tile.kc.div_ceil(r.steps()));
+                let next = tile.b.wrapping_add(next);
+                (r.a.pack)(p.a.offset(i, step), rows, 0, tile.kc, packed_a);
+                if packed.is_for_other {
+                    undo_header(&mut tile, &packed.panels, &r.b);
+                }
+                (r.microkernel)(&tile);
+                (tile.adds, tile.b) = (true, next);
+                step += tile.kc;
+            }
+            (p.finish.write)(
+                &p.finish,
+                &WriteTile {
+                    rows,
+                    columns,
+                    sums: tile.sums,
+                    sums_rs: tile.sums_rs,
+                    c: p.c.offset(i, j),
+                    at: (i, j),
+                    has_sums: true,
+                },
+            );
+            j += columns;
+        }
+    }
+    (r.leave)();
 }
 
 /// Computes a product from A and B as they are: one without scratch memory, which is slow, or one of few rows.
@@ -315,6 +438,7 @@ mod tests {
             k,
             a: Matrix::new(a.as_ptr(), (k * bytes) as isize, bytes as isize),
             b: Matrix::new(b.as_ptr(), (n * bytes) as isize, bytes as isize),
+            packed_b: None,
             c: Matrix::new(c.as_mut_ptr(), (n * c_bytes) as isize, c_bytes as isize),
             is_plain: false,
             finish: Finish {

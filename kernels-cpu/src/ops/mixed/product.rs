@@ -1,5 +1,6 @@
 //! A product of integers or 16-bit numbers whose arguments have been checked. Strides are in bytes.
 
+use super::routines::Panels;
 use super::write::{Write, WriteTile};
 use crate::element::{Dtype, Storage};
 use crate::half::{bf16, f16};
@@ -112,6 +113,15 @@ impl Finish {
 /// Stands for a function until a level is known.
 unsafe fn unwritten(_: &Finish, _: &WriteTile) {}
 
+/// The micro-panels of a B that was packed before the call: of all k, the most columns each, one after the other.
+#[derive(Clone, Copy)]
+pub struct PackedB {
+    /// Their sizes.
+    pub panels: Panels,
+    /// Whether their headers are those for another type of A, which [`loops`](super::loops) then undoes.
+    pub is_for_other: bool,
+}
+
 /// C = alpha A B + beta C, with what follows. The arguments have been checked.
 #[derive(Clone, Copy)]
 pub struct MixedGemm {
@@ -123,8 +133,10 @@ pub struct MixedGemm {
     pub k: usize,
     /// A.
     pub a: Matrix<*const u8>,
-    /// B.
+    /// B. If it is packed, its columns are as far apart as the columns of micro-panels.
     pub b: Matrix<*const u8>,
+    /// Whether B is packed, and how.
+    pub packed_b: Option<PackedB>,
     /// C.
     pub c: Matrix<*mut u8>,
     /// Whether C holds plain sums: it has their type, alpha is 1, beta 0 or 1, and nothing follows.

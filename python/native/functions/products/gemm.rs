@@ -13,6 +13,7 @@ use crate::errors::{Class, refuse};
 use crate::number::float;
 use crate::operand::Operand;
 use crate::output::Output;
+use crate::packed::Packed;
 use crate::shape::{Shape, View};
 use crate::tensor;
 
@@ -40,10 +41,14 @@ pub unsafe fn gemm(function: &str, args: &Arguments) -> PyResult<*mut PyObject> 
     let mut output = Output::new();
     // SAFETY: the caller's.
     unsafe {
-        read_factors(function, [("a", args[0]), ("b", args[1])], &mut a, &mut b)?;
         let alpha = number(function, "alpha", args[3], 1.0)?;
         let beta = number(function, "beta", args[4], 0.0)?;
         let after = [args[5], args[6], args[7], args[8]];
+        if let Some(packed) = Packed::of(args[1]) {
+            let (matrices, scalars) = ([args[0], args[2]], (alpha, beta));
+            return super::packed::gemm(function, matrices, packed, scalars, after);
+        }
+        read_factors(function, [("a", args[0]), ("b", args[1])], &mut a, &mut b)?;
         if after.iter().any(|argument| !argument.is_null()) {
             epilogue.read(function, &a, after)?;
         }

@@ -11,6 +11,7 @@ use crate::call;
 use crate::errors::{Class, refuse};
 use crate::operand::Operand;
 use crate::output::Output;
+use crate::packed::Packed;
 use crate::shape::{Shape, View};
 use crate::tensor;
 
@@ -20,6 +21,9 @@ pub unsafe fn matmul(function: &str, a: &Arguments) -> PyResult<*mut PyObject> {
     let (mut x, mut y) = (Operand::new(), Operand::new());
     // SAFETY: the caller's.
     unsafe {
+        if let Some(packed) = Packed::of(a[1]) {
+            return super::packed::matmul(function, a[0], packed, a[2]);
+        }
         read_factors(function, [("x", a[0]), ("y", a[1])], &mut x, &mut y)?;
         if x.tensor.ndim == 0 || y.tensor.ndim == 0 {
             let why = "a number has no axis to multiply over; use multiply";

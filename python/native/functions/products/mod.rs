@@ -5,6 +5,7 @@ mod epilogue;
 mod gemm;
 mod matmul;
 mod outer;
+mod packed;
 mod types;
 mod vecdot;
 
@@ -15,6 +16,7 @@ use super::{array, same_type};
 use crate::arguments::functions;
 use crate::errors::{Class, raise};
 use crate::operand::Operand;
+use crate::packed::pack;
 use dot::dot;
 use gemm::gemm;
 use matmul::matmul;
@@ -146,7 +148,7 @@ functions! {
     /// ----------
     /// x, y : array
     ///     Matrices; vectors (a row of x, a column of y); or batches of matrices, whose leading axes
-    ///     are broadcast. Any strides: x.T costs no copy. They have one type (float32, float64,
+    ///     are broadcast. Any strides: x.T costs no copy. y may be what pack returns. They have one type (float32, float64,
     ///     float16, bfloat16, int8, int32, int64), or x has uint8 and y int8.
     /// out : array, optional
     ///     Where to write the result: an array of its shape and type. For float16, bfloat16, int8 and
@@ -178,6 +180,39 @@ functions! {
     /// >>> diptych.matmul(np.array([[200, 3]], np.uint8), np.array([[-100], [2]], np.int8))
     /// array([[-19994]], dtype=int32)
     matmul("x, y, *, out=None") => |f, a| matmul(f, a);
+
+    /// Pack a matrix that many others are multiplied by, such as the weights of a layer.
+    ///
+    /// matmul(x, packed) and gemm(a, packed, ...) have the bits of the products with b, and are faster
+    /// for an x of few rows: 1.1 to 1.6 times as fast in float32 and float64 from 16 rows on, and several
+    /// times in bfloat16 and int8.
+    ///
+    /// Parameters
+    /// ----------
+    /// b : array
+    ///     A matrix in memory of the host, of any strides: float32, float64, float16, bfloat16, int8, int32
+    ///     or int64. It is copied, so later changes of b do not show.
+    ///
+    /// Returns
+    /// -------
+    /// Packed
+    ///     An object with shape, dtype and nbytes, which threads may share. Its layout depends on the CPU;
+    ///     after force_cpu_level it is refused, and b must be packed again.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If b is no matrix.
+    /// DtypeError
+    ///     If the type is not supported, or b is not an array.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, diptych
+    /// >>> packed = diptych.pack(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    /// >>> diptych.matmul(np.array([[1.0, 10.0]]), packed)
+    /// array([[31., 42.]])
+    pack("b") => |f, a| pack(f, a);
 
     /// The product of matrices with everything that one pass can do: alpha * a @ b + beta * c, with rows
     /// and columns scaled, plus bias, clipped.

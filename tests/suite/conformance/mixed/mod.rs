@@ -5,6 +5,7 @@ mod after;
 mod grid;
 mod halves;
 mod integers;
+mod packed;
 mod refused;
 mod scaled;
 mod workspace;

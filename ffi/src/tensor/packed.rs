@@ -1,0 +1,128 @@
+//! Products with a matrix that was packed before.
+use super::epilogue::{self as last, dpt_tensor_epilogue};
+use super::{dpt_tensor, needed, run};
+use crate::backend::Backend;
+use crate::error::Failure;
+use crate::exec::dpt_exec;
+use crate::status::dpt_status;
+use core::ffi::c_void;
+use diptych::{Error, tensor};
+
+/// Writes to *size how many bytes the matrix b takes when dpt_matmul_pack has packed it. b is of
+/// shape (k, n) and of a type that b can have in dpt_matmul; its elements are not read.
+///
+/// Errors: the common ones; DPT_UNSUPPORTED for a b that is not in memory of the host, and for a
+/// device.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_matmul_packed_size(
+    exec: *const dpt_exec,
+    b: *const dpt_tensor,
+    size: *mut usize,
+) -> dpt_status {
+    let operation = |backend: Backend<'_, '_>| {
+        let exec = on_host(backend, "b")?;
+        if size.is_null() {
+            return Err(Error::NullPointer { arg: "size" }.into());
+        }
+        if !size.is_aligned() {
+            return Err(Error::Misaligned { arg: "size" }.into());
+        }
+        // SAFETY: the tensor is as the header demands; `size` is not NULL, and aligned.
+        unsafe { size.write(tensor::matmul_packed_size(exec, needed("b", b)?)?) };
+        Ok(())
+    };
+    // SAFETY: `exec` is as the header demands.
+    unsafe { run("dpt_matmul_packed_size", exec, &[("b", b)], &operation) }
+}
+
+/// Packs the matrix b, of any strides, for many products: dpt_matmul_packed. Writes
+/// dpt_matmul_packed_size bytes to packed, of which there are packed_size, and which is aligned to
+/// 64 bytes (DPT_MISALIGNED).
+///
+/// They begin with a header, and contain no addresses: they may be copied, stored in a file and
+/// used by other processes. Their layout is that of the CPU level and of the instructions that
+/// products of this type use there, in this version of the library; int8 serves an a of int8 and of
+/// uint8. Products elsewhere refuse them (DPT_PACKED_LAYOUT).
+///
+/// Errors: those of dpt_matmul_packed_size; DPT_INVALID_VALUE if packed_size is too small.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_matmul_pack(
+    exec: *const dpt_exec,
+    b: *const dpt_tensor,
+    packed: *mut c_void,
+    packed_size: usize,
+) -> dpt_status {
+    let operation = |backend: Backend<'_, '_>| {
+        let exec = on_host(backend, "b")?;
+        // SAFETY: the tensor and the bytes are as the header demands.
+        unsafe { tensor::matmul_pack(exec, needed("b", b)?, packed.cast(), packed_size)? };
+        Ok(())
+    };
+    // SAFETY: `exec` is as the header demands.
+    unsafe { run("dpt_matmul_pack", exec, &[("b", b)], &operation) }
+}
+
+/// dpt_matmul with a packed b, which has no batch axes: the same bits, faster if a has few rows. It
+/// needs no more workspace. Of the header in packed nothing is believed that could lead outside of
+/// packed_size bytes; other bytes there change results only.
+///
+/// Errors: those of dpt_matmul; DPT_PACKED_LAYOUT if b was packed for another CPU level, for other
+/// instructions or by another version; DPT_INVALID_VALUE if packed is no packed matrix, or not all
+/// of it; DPT_MISALIGNED; DPT_OVERLAP if c overlaps packed; DPT_UNSUPPORTED for a device.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_matmul_packed(
+    exec: *const dpt_exec,
+    alpha: f64,
+    a: *const dpt_tensor,
+    packed: *const c_void,
+    packed_size: usize,
+    beta: f64,
+    c: *mut dpt_tensor,
+    epilogue: *const dpt_tensor_epilogue,
+) -> dpt_status {
+    let operation = |backend: Backend<'_, '_>| {
+        let exec = on_host(backend, "a")?;
+        // SAFETY: the tensors and the bytes are as the header demands.
+        unsafe {
+            let (a, c) = (needed("a", a)?, needed("c", c)?);
+            let epilogue = last::read(epilogue)?;
+            let packed = packed.cast();
+            tensor::matmul_packed(
+                exec,
+                alpha,
+                a,
+                packed,
+                packed_size,
+                beta,
+                c,
+                epilogue.as_ref(),
+            )?;
+        }
+        Ok(())
+    };
+    // SAFETY: `exec` and `epilogue` are as the header demands.
+    unsafe {
+        let [bias, row_scale, column_scale] = last::tensors(epilogue);
+        let tensors: super::Tensors<'_> = &[
+            ("a", a),
+            ("c", c),
+            ("bias", bias),
+            ("row_scale", row_scale),
+            ("column_scale", column_scale),
+        ];
+        run("dpt_matmul_packed", exec, tensors, &operation)
+    }
+}
+
+/// Returns the CPU; a device does not take packed matrices.
+fn on_host<'a, 'b>(
+    backend: Backend<'a, 'b>,
+    arg: &'static str,
+) -> Result<&'a diptych::Exec<'b>, Failure> {
+    let _ = arg;
+    match backend {
+        Backend::Host(exec) => Ok(exec),
+        #[cfg(feature = "gpu")]
+        Backend::Device(_) => Err(Error::Unsupported { arg }.into()),
+    }
+}
