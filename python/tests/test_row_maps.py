@@ -135,9 +135,8 @@ def test_refused(name, dtype):
         function(long[:8], out=long[1:])
     with raises(diptych.ArgumentError, "out is read-only"):
         function(x, out=np.broadcast_to(x[0], (2, 3)))
-    for given in (np.ones(3, np.int64), np.ones(3, np.float16)):
-        with raises(diptych.DtypeError, f"{name}: arrays of type {given.dtype} are not supported"):
-            function(given)
+    with raises(diptych.DtypeError, f"{name}: arrays of type int64 are not supported"):
+        function(np.ones(3, np.int64))
     with raises(diptych.DtypeError, f"{name}: x is a number"):
         function(1.0)
     with raises(diptych.DtypeError, f"{name}: x is a list, not an array"):

@@ -111,7 +111,7 @@ functions! {
     /// Parameters
     /// ----------
     /// pred, target : array
-    ///     Arrays of one shape and type, float32 or float64.
+    ///     Arrays of one shape and one type of floats.
     /// out : array, optional
     ///     Where to write the gradient. It may be pred or target.
     ///
@@ -135,7 +135,7 @@ functions! {
     /// a : array of shape (m, n)
     /// x : array of shape (n,)
     /// y : array of shape (m,)
-    ///     All of one type, float32 or float64.
+    ///     All of one type of floats.
     /// out : array of shape (n,), optional
     ///     Where to write the result.
     ///

@@ -19,7 +19,7 @@ use diptych::tensor::Tensor;
 /// The type of a result.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Gives {
-    /// That of the elements.
+    /// That of the elements; of 16-bit floats also float32, if `out` has it.
     Element,
     /// The same of floats; of integers, int64, or what `out` has of their own type, int32 and int64.
     Total,
@@ -35,6 +35,9 @@ impl Gives {
             Self::Total if elements.is_integer() => out
                 .filter(|out| *out == elements || *out == Dtype::I32)
                 .unwrap_or(Dtype::I64),
+            Self::Element | Self::Total if elements.is_float() && elements.bits == 16 => {
+                out.filter(|out| *out == Dtype::F32).unwrap_or(elements)
+            }
             Self::Element | Self::Total => elements,
         }
     }
@@ -236,7 +239,7 @@ functions! {
 
     /// The Euclidean norm of x, without avoidable overflow or underflow.
     ///
-    /// Arguments, result and errors are those of sum; the types are float32 and float64.
+    /// Arguments, result and errors are those of sum; the types are those of floats.
     ///
     /// >>> import numpy as np, diptych
     /// >>> diptych.nrm2(np.array([3.0, 4.0]) * 2.0**900) == 5 * 2.0**900
@@ -245,7 +248,7 @@ functions! {
 
     /// log(sum(exp(x))), without avoidable overflow.
     ///
-    /// Arguments, result and errors are those of sum; the types are float32 and float64. The
+    /// Arguments, result and errors are those of sum; the types are those of floats. The
     /// result for no elements is -inf.
     ///
     /// >>> import numpy as np, diptych
@@ -288,8 +291,7 @@ functions! {
     ///
     /// ddof = 0 is the variance of a whole population, ddof = 1 the estimate from a sample.
     /// correction is the array API's name for ddof. Either is less than the number of elements
-    /// that a result is of. Other arguments, result and errors are those of mean; the types are
-    /// float32 and float64.
+    /// that a result is of. Other arguments, result and errors are those of mean.
     ///
     /// >>> import numpy as np, diptych
     /// >>> diptych.var(np.array([1.0, 2.0, 3.0, 4.0]), ddof=1)

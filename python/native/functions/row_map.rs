@@ -59,7 +59,7 @@ functions! {
     /// Parameters
     /// ----------
     /// x : array
-    ///     Of type float32 or float64.
+    ///     Of a type of floats.
     /// axis : int or tuple of int, optional
     ///     The axes that make a row; negative ones count from the end. None: all.
     /// out : array, optional

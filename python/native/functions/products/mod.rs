@@ -78,7 +78,7 @@ functions! {
     /// Parameters
     /// ----------
     /// x, y : array
-    ///     Vectors of one type, float32 or float64. Arrays with more axes are taken as vectors, in
+    ///     Vectors of one type of floats. Arrays with more axes are taken as vectors, in
     ///     row-major order, if they lie in memory as such.
     /// out : array, optional
     ///     Where to write the result: an array of exactly its shape and type.
@@ -107,7 +107,7 @@ functions! {
 
     /// Add alpha times the outer product of x and y to the matrix a, in place. Returns a.
     ///
-    /// x and y are vectors of a's type, float32 or float64; alpha is a number.
+    /// x and y are vectors of a's type, one of floats; alpha is a number.
     ///
     /// >>> import numpy as np, diptych
     /// >>> a = np.ones((2, 2))
@@ -121,7 +121,7 @@ functions! {
     /// Parameters
     /// ----------
     /// x, y : array
-    ///     Arrays of one type, float32 or float64.
+    ///     Arrays of types that go together as in matmul.
     /// axis : int
     ///     The axis of the vectors, counted from the end. By default the last.
     /// out : array, optional

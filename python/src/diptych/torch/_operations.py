@@ -42,7 +42,7 @@ def define(
     _library.impl(name, _recording(op, derivative), "Autograd", with_keyset=True)
     torch.library.register_vmap(f"diptych::{name}", batch or _one_by_one(op), lib=_library)
     for device in ("cpu", "cuda"):
-        # Most kernels are for float32 and float64 alone.
+        # Most kernels for CUDA are for float32 and float64 alone.
         torch.library.register_autocast(f"diptych::{name}", device, torch.float32, lib=_library)
 
 
