@@ -22,8 +22,9 @@ use crate::error::{Error, Result};
 use crate::exec::Exec;
 use crate::half::f16;
 use crate::level::Level;
+use crate::ops::integers::reduce as folds;
 use crate::{for_each_reduction, with_element};
-use integers::{FoldOf, Gives, reduce_integers};
+use integers::{Gives, OfIntegers, reduce_integers};
 use kernel::{Elements, Kernel};
 use plan::{AxisPlan, ReductionProperties};
 
@@ -60,8 +61,8 @@ impl Job<'_> {
 struct Operation {
     of_array: fn(Dtype) -> Option<OfArray>,
     run: fn(Dtype) -> Option<RunJob>,
-    /// The fold of integers, if it takes them.
-    of_integers: (Option<FoldOf>, Gives),
+    /// What it is of integers, if it takes them.
+    of_integers: Option<OfIntegers>,
     properties: ReductionProperties,
 }
 
@@ -267,7 +268,7 @@ macro_rules! operations {
             const OPERATION: Operation = Operation {
                 of_array: |dtype| operations!(@typed $Bound dtype, array),
                 run: |dtype| operations!(@typed $Bound dtype, of_job),
-                of_integers: (operations!(@of_integers $integers), operations!(@gives $out $integers)),
+                of_integers: operations!(@of_integers $out $integers),
                 properties: crate::reduction_properties!($Bound $out $folds $empty),
             };
             let degrees = 0;
@@ -310,13 +311,13 @@ macro_rules! operations {
     };
     (@type element) => { "The elements of `out` have the type of x." };
     (@type $count_or_index:ident) => { "The elements of `out` are `i64`." };
-    (@of_integers []) => { None };
-    (@of_integers [$Fold:ident]) => { Some(crate::ops::integers::reduce::$Fold::of) };
-    (@gives element [Min]) => { Gives::Element };
-    (@gives element [Max]) => { Gives::Element };
-    (@gives element $fold:tt) => { Gives::Total };
-    (@gives count $fold:tt) => { Gives::Count };
-    (@gives index $fold:tt) => { Gives::Index };
+    (@of_integers $out:ident []) => { None };
+    (@of_integers $out:ident [$Fold:ident]) => { Some((folds::$Fold::of, operations!(@gives $out $Fold))) };
+    (@gives element Min) => { Gives::Element };
+    (@gives element Max) => { Gives::Element };
+    (@gives element $Fold:ident) => { Gives::Total };
+    (@gives count $Fold:ident) => { Gives::Count };
+    (@gives index $Fold:ident) => { Gives::Index(folds::$Fold::search) };
     (@integers $out:ident []) => { "" };
     (@integers element [Min]) => { "x may also be of `i8`, `u8`, `i32` or `i64`." };
     (@integers element [Max]) => { operations!(@integers element [Min]) };
