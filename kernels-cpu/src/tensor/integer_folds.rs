@@ -6,7 +6,8 @@ use crate::copy::{CopyLoop, copy};
 use crate::exec::{Exec, Shared, share};
 use crate::level::Level;
 use crate::ops::integers::prefetch_pages;
-use crate::ops::integers::reduce::{FoldRows, IntegerFold, Join};
+use crate::ops::integers::reduce::{FoldRows, IntegerFold, Join, SearchRows};
+use crate::tensor::element_type::IntegerType;
 
 /// A reduction of one type of elements.
 pub struct IntegerReduction<'a> {
@@ -14,12 +15,10 @@ pub struct IntegerReduction<'a> {
     pub level: Level,
     /// The fold of the elements.
     pub fold: &'a IntegerFold,
-    /// Whether elements have a sign.
-    pub is_signed: bool,
     /// Bytes of a result.
     pub result: usize,
-    /// Whether the result is the index of the first element that is the total, instead of the total.
-    pub finds: bool,
+    /// How the first element that is the total is found in columns, if the result is its index instead of the total.
+    pub search: Option<&'static [SearchRows; 4]>,
 }
 
 /// The total of some elements, and the index of the first that is the total, if it is sought.
@@ -50,7 +49,23 @@ const LONG: usize = 64 << 10;
 #[repr(align(64))]
 pub(super) struct Aligned<T>(pub T);
 
-impl IntegerReduction<'_> {
+impl<'a> IntegerReduction<'a> {
+    /// Returns a reduction to results of a type.
+    #[inline(always)]
+    pub fn new(
+        level: Level,
+        fold: &'a IntegerFold,
+        result: IntegerType,
+        search: Option<&'static [SearchRows; 4]>,
+    ) -> Self {
+        Self {
+            level,
+            fold,
+            result: result.size(),
+            search,
+        }
+    }
+
     /// Joins the totals of two parts of a vector; the later part begins at element `from`.
     #[inline(always)]
     pub fn join(&self, first: Found, later: Found, from: usize) -> Found {
@@ -69,7 +84,7 @@ impl IntegerReduction<'_> {
     /// `to` must be valid for writing one.
     #[inline(always)]
     pub unsafe fn write(&self, to: *mut u8, found: Found) {
-        let result = if self.finds {
+        let result = if self.search.is_some() {
             found.index as i64
         } else {
             found.total
@@ -80,23 +95,6 @@ impl IntegerReduction<'_> {
                 1 => to.cast::<i8>().write(result as i8),
                 4 => to.cast::<i32>().write(result as i32),
                 _ => to.cast::<i64>().write(result),
-            }
-        }
-    }
-
-    /// Returns an element as a total has it.
-    ///
-    /// # Safety
-    /// `p` must be valid for reading one.
-    #[inline(always)]
-    pub(super) unsafe fn read(&self, p: *const u8) -> i64 {
-        // SAFETY: as the caller's.
-        unsafe {
-            match (self.fold.size, self.is_signed) {
-                (1, true) => p.cast::<i8>().read().into(),
-                (1, false) => p.read().into(),
-                (4, _) => p.cast::<i32>().read().into(),
-                _ => p.cast::<i64>().read(),
             }
         }
     }
@@ -144,7 +142,7 @@ impl IntegerReduction<'_> {
     /// # Safety
     /// They must be valid.
     pub unsafe fn vector(&self, n: usize, x: *const u8) -> Found {
-        if !self.finds {
+        if self.search.is_none() {
             // SAFETY: as the caller's.
             let total = unsafe { self.total(n, x) };
             return Found { total, index: 0 };

@@ -63,7 +63,7 @@ pub struct IntegerFold {
 
 impl IntegerFold {
     /// The most elements of a row.
-    pub const WIDEST: usize = 128;
+    pub const WIDEST: usize = 64;
     /// The most bytes of a row.
     pub const ROW: usize = 128;
 }
@@ -133,8 +133,86 @@ unsafe fn fold_rows<F: Fold<T>, T: Copy, const N: usize>(
     totals.write(F::JOIN.both(totals.read(), total));
 }
 
+/// Finds, in each column of `rows` rows, at most [`MOST_SEARCHED`], the first extreme. Where it exceeds the total of the
+/// column, that becomes the extreme, and `indices` gets its row, counted from `first`.
+pub type SearchRows = unsafe fn(
+    rows: usize,
+    x: *const u8,
+    step: isize,
+    first: usize,
+    totals: *mut i64,
+    indices: *mut usize,
+);
+
+/// The most rows of a search: places of bytes are bytes.
+pub const MOST_SEARCHED: usize = 128;
+
+/// A [`SearchRows`] of rows of `N` elements, with places of the type `P`, which is as wide as an element.
+///
+/// # Safety
+/// The rows must be valid for reading, and each column have a total and an index.
+#[inline(always)]
+unsafe fn search_rows<F: Fold<T, Lane = T>, T, P: From<u8> + Copy, const N: usize>(
+    rows: usize,
+    mut x: *const u8,
+    step: isize,
+    first: usize,
+    totals: *mut i64,
+    indices: *mut usize,
+) where
+    T: Copy + Ord + Into<i64>,
+    u64: From<P>,
+{
+    let (mut lanes, mut places) = ([F::EMPTY; N], [P::from(0); N]);
+    for i in 0..rows {
+        let row: [T; N] = x.cast::<[T; N]>().read();
+        let here = P::from(i as u8);
+        for ((lane, place), x) in lanes.iter_mut().zip(&mut places).zip(row) {
+            let both = F::step(*lane, x);
+            *place = if both == *lane { *place } else { here };
+            *lane = both;
+        }
+        x = x.wrapping_offset(opaque(&step));
+    }
+    // All are read before one is written: these are registers too.
+    let (totals, indices) = (totals.cast::<[i64; N]>(), indices.cast::<[usize; N]>());
+    let (mut all, mut found) = (totals.read(), indices.read());
+    for (((total, index), lane), place) in all.iter_mut().zip(&mut found).zip(lanes).zip(places) {
+        let both = F::JOIN.both(*total, lane.into());
+        let place = first + u64::from(place) as usize;
+        *index = if both == *total { *index } else { place };
+        *total = both;
+    }
+    totals.write(all);
+    indices.write(found);
+}
+
+/// Defines the searches of folds: for each type of elements the places, and the elements of a row, as the fold has them.
+macro_rules! searches {
+    ($($Fold:ident { $($of:ident $T:ident $Place:ident $width:literal;)* })*) => {$(
+        impl $Fold {
+            /// Returns the search for a type of elements, for each level in the order of `Level`.
+            #[cfg_attr(not(precompiled), inline)]
+            pub fn search(of: IntegerType) -> &'static [SearchRows; 4] {
+                match of {
+                    $(IntegerType::$of => levels!(
+                        SearchRows,
+                        (rows: usize, x: *const u8, step: isize, first: usize, totals: *mut i64, indices: *mut usize),
+                        search_rows::<$Fold, $T, $Place, $width>
+                    ),)*
+                }
+            }
+        }
+    )*};
+}
+
+searches! {
+    Min { I8 i8 u8 64; U8 u8 u8 64; I32 i32 u32 16; I64 i64 u64 16; }
+    Max { I8 i8 u8 64; U8 u8 u8 64; I32 i32 u32 16; I64 i64 u64 16; }
+}
+
 /// Defines folds: for each type of elements its lanes, the elements of a row, the most rows of a call, and the step. The
-/// lanes of a row take 128 bytes: two registers at least, and no more than there are.
+/// lanes of a row are a few registers.
 macro_rules! folds {
     ($($(#[$doc:meta])* $Fold:ident $join:ident {
         $($of:ident $T:ident as $Lane:ident, $width:literal, $most:expr, $empty:expr, $neutral:expr, |$lane:ident, $x:ident| $step:expr;)*
@@ -194,8 +272,8 @@ folds! {
     }
     /// The sum of the squares.
     SumSq Add {
-        I8 i8 as i32, 64, 1 << 14, 0, 0, |lane, x| lane.wrapping_add((i16::from(x) * i16::from(x)).into());
-        U8 u8 as i32, 64, 1 << 14, 0, 0, |lane, x| lane.wrapping_add((u16::from(x) * u16::from(x)).into());
+        I8 i8 as i32, 32, 1 << 14, 0, 0, |lane, x| lane.wrapping_add((i16::from(x) * i16::from(x)).into());
+        U8 u8 as i32, 32, 1 << 14, 0, 0, |lane, x| lane.wrapping_add((u16::from(x) * u16::from(x)).into());
         I32 i32 as i64, 16, usize::MAX, 0, 0, |lane, x| lane.wrapping_add(i64::from(x) * i64::from(x));
         I64 i64 as i64, 16, usize::MAX, 0, 0, |lane, x| lane.wrapping_add(x.wrapping_mul(x));
     }
@@ -208,23 +286,23 @@ folds! {
     }
     /// The least element.
     Min Least {
-        I8 i8 as i8, 128, usize::MAX, i8::MAX, i8::MAX, |lane, x| lane.min(x);
-        U8 u8 as u8, 128, usize::MAX, u8::MAX, u8::MAX, |lane, x| lane.min(x);
-        I32 i32 as i32, 32, usize::MAX, i32::MAX, i32::MAX, |lane, x| lane.min(x);
+        I8 i8 as i8, 64, usize::MAX, i8::MAX, i8::MAX, |lane, x| lane.min(x);
+        U8 u8 as u8, 64, usize::MAX, u8::MAX, u8::MAX, |lane, x| lane.min(x);
+        I32 i32 as i32, 16, usize::MAX, i32::MAX, i32::MAX, |lane, x| lane.min(x);
         I64 i64 as i64, 16, usize::MAX, i64::MAX, i64::MAX, |lane, x| lane.min(x);
     }
     /// The greatest element.
     Max Greatest {
-        I8 i8 as i8, 128, usize::MAX, i8::MIN, i8::MIN, |lane, x| lane.max(x);
-        U8 u8 as u8, 128, usize::MAX, u8::MIN, u8::MIN, |lane, x| lane.max(x);
-        I32 i32 as i32, 32, usize::MAX, i32::MIN, i32::MIN, |lane, x| lane.max(x);
+        I8 i8 as i8, 64, usize::MAX, i8::MIN, i8::MIN, |lane, x| lane.max(x);
+        U8 u8 as u8, 64, usize::MAX, u8::MIN, u8::MIN, |lane, x| lane.max(x);
+        I32 i32 as i32, 16, usize::MAX, i32::MIN, i32::MIN, |lane, x| lane.max(x);
         I64 i64 as i64, 16, usize::MAX, i64::MIN, i64::MIN, |lane, x| lane.max(x);
     }
     /// The number of elements that are not 0.
     Nonzero Add {
-        I8 i8 as i8, 128, 126, 0, 0, |lane, x| lane.wrapping_add(i8::from(x != 0));
-        U8 u8 as i8, 128, 126, 0, 0, |lane, x| lane.wrapping_add(i8::from(x != 0));
-        I32 i32 as i32, 32, 1 << 30, 0, 0, |lane, x| lane.wrapping_add(i32::from(x != 0));
+        I8 i8 as i8, 64, 126, 0, 0, |lane, x| lane.wrapping_add(i8::from(x != 0));
+        U8 u8 as i8, 64, 126, 0, 0, |lane, x| lane.wrapping_add(i8::from(x != 0));
+        I32 i32 as i32, 16, 1 << 30, 0, 0, |lane, x| lane.wrapping_add(i32::from(x != 0));
         I64 i64 as i64, 16, usize::MAX, 0, 0, |lane, x| lane.wrapping_add(i64::from(x != 0));
     }
 }

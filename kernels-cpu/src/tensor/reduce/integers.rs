@@ -6,7 +6,8 @@ use crate::api::reduce::{Chunks, Kernel, RowMatrix, StridedVector};
 use crate::error::{Error, Result};
 use crate::exec::Exec;
 use crate::level::Level;
-use crate::ops::integers::reduce::IntegerFold;
+use crate::ops::integers::reduce::{IntegerFold, SearchRows};
+use crate::tensor::contiguous::ContiguousTensor;
 use crate::tensor::element_type::IntegerType;
 use crate::tensor::integer_folds::{Found, IntegerReduction};
 use crate::tensor::kind::{Location, Type};
@@ -14,9 +15,14 @@ use crate::tensor::operand::{Operand, Tensor};
 
 /// Returns the fold of a type.
 pub type FoldOf = fn(IntegerType) -> IntegerFold;
+/// Returns the search of a type, for each level.
+pub type SearchOf = fn(IntegerType) -> &'static [SearchRows; 4];
+
+/// A reduction of integers: its fold, and what it gives.
+pub type OfIntegers = (FoldOf, Gives);
 
 /// What a reduction of integers gives.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub enum Gives {
     /// A sum or a product: of the type of `out`.
     Total,
@@ -25,7 +31,17 @@ pub enum Gives {
     /// A count, as `i64`.
     Count,
     /// The index of the first element that has the total, as `i64`.
-    Index,
+    Index(SearchOf),
+}
+
+impl Gives {
+    /// Returns the search of a type, if this is an index.
+    fn search(self, of: IntegerType) -> Option<&'static [SearchRows; 4]> {
+        match self {
+            Self::Index(search) => Some(search(of)),
+            Self::Total | Self::Element | Self::Count => None,
+        }
+    }
 }
 
 /// Returns the type of results, for elements of the type `of`; `None` if it does not suit.
@@ -37,7 +53,7 @@ fn result(gives: Gives, of: Type, out: Type) -> Option<IntegerType> {
     let fits = match gives {
         Gives::Total => out == of || matches!(result, IntegerType::I32 | IntegerType::I64),
         Gives::Element => out == of,
-        Gives::Count | Gives::Index => result == IntegerType::I64,
+        Gives::Count | Gives::Index(_) => result == IntegerType::I64,
     };
     fits.then_some(result)
 }
@@ -49,30 +65,65 @@ fn result(gives: Gives, of: Type, out: Type) -> Option<IntegerType> {
 ///
 /// # Safety
 /// As [`reduce`](super::reduce).
-#[cold]
 #[inline(never)]
 pub unsafe fn reduce_integers(
     exec: &Exec<'_>,
     level: Level,
-    (fold, gives): (Option<FoldOf>, Gives),
+    reduction: Option<OfIntegers>,
     properties: &ReductionProperties,
-    (x, axes, out): (&Tensor, Option<&[i32]>, &Tensor),
+    tensors: (&Tensor, Option<&[i32]>, &Tensor),
 ) -> Result<()> {
-    let mut plan = AxisPlan::empty();
-    // SAFETY: as the caller's.
-    let (of, result) =
-        unsafe { check(fold.is_some(), gives, properties, (x, axes, out), &mut plan)? };
-    let fold = fold.ok_or(Error::UnsupportedType { arg: "x" })?;
-    let kernel = IntegerReduction {
-        level,
-        fold: &fold(of),
-        is_signed: of != IntegerType::U8,
-        result: result.size(),
-        finds: gives == Gives::Index,
+    let (Some((fold, gives)), mut plan) = (reduction, AxisPlan::empty()) else {
+        // SAFETY: as the caller's.
+        let x = unsafe { Operand::new(tensors.0, "x")? };
+        return Err(Error::UnsupportedType { arg: x.arg });
     };
+    // SAFETY: as the caller's.
+    if unsafe { reduce_contiguous(level, (fold, gives), tensors) } {
+        return Ok(());
+    }
+    // SAFETY: as the caller's.
+    let (of, result) = unsafe { check(gives, properties, tensors, &mut plan)? };
+    let fold = fold(of);
+    let kernel = IntegerReduction::new(level, &fold, result, gives.search(of));
     // SAFETY: the arguments have been checked; the caller vouches for the elements.
     unsafe { plan.run(exec, &kernel) };
     Ok(())
+}
+
+/// Reduces a small contiguous tensor to one number; false if the arguments are others.
+///
+/// # Safety
+/// As [`reduce_integers`].
+#[inline(always)]
+unsafe fn reduce_contiguous(
+    level: Level,
+    (fold, gives): OfIntegers,
+    (x, axes, out): (&Tensor, Option<&[i32]>, &Tensor),
+) -> bool {
+    // SAFETY: as the caller's.
+    let (Some(from), Some(to)) =
+        (unsafe { (ContiguousTensor::new(x), ContiguousTensor::new(out)) })
+    else {
+        return false;
+    };
+    let Type::Integer(integer) = from.of else {
+        return false;
+    };
+    let (Some(of), Some(result)) = (integer.computed(), result(gives, from.of, to.of)) else {
+        return false;
+    };
+    let (low, bytes, at) = (from.p.addr(), from.count * of.size(), to.p.addr());
+    let is_apart = at + result.size() <= low || low + bytes <= at;
+    let is_one = to.count == 1 && (out.ndim == 0 || out.ndim == x.ndim);
+    if axes.is_some() || !is_one || !is_apart {
+        return false;
+    }
+    let fold = fold(of);
+    let kernel = IntegerReduction::new(level, &fold, result, gives.search(of));
+    // SAFETY: the arguments have been checked; the caller vouches for the elements.
+    unsafe { kernel.write(to.p, kernel.vector(from.count, from.p)) };
+    true
 }
 
 /// Checks the arguments of a call. Returns the types of elements and results, and makes `plan` what to do.
@@ -85,7 +136,6 @@ pub unsafe fn reduce_integers(
 // Not inlined, as its lists would stay on the stack while the kernels run.
 #[inline(never)]
 unsafe fn check(
-    takes_integers: bool,
     gives: Gives,
     properties: &ReductionProperties,
     (x, axes, out): (&Tensor, Option<&[i32]>, &Tensor),
@@ -99,12 +149,13 @@ unsafe fn check(
         out.set(output, Location::Host)?;
     }
     let of = match x.of {
-        Type::Integer(of) if takes_integers => of.computed(),
+        Type::Integer(of) => of.computed(),
         _ => None,
     };
     let of = of.ok_or(Error::UnsupportedType { arg: x.arg })?;
     let result = result(gives, x.of, out.of).ok_or(Error::TypeMismatch { arg: out.arg })?;
-    plan.set(&x, &out, set_of(axes, x.rank())?, gives != Gives::Index)?;
+    let any_order = !matches!(gives, Gives::Index(_));
+    plan.set(&x, &out, set_of(axes, x.rank())?, any_order)?;
     out.check_distinct()?;
     out.apart_from(&x)?;
     if plan.elements == 0 && plan.results > 0 && properties.needs_elements {

@@ -23,7 +23,8 @@ use crate::error::Result;
 use crate::exec::Exec;
 use crate::for_each_reduction;
 use crate::level::Level;
-use integers::{FoldOf, Gives, reduce_integers};
+use crate::ops::integers::reduce as folds;
+use integers::{Gives, OfIntegers, reduce_integers};
 use plan::{AxisPlan, ReductionProperties, ResultType};
 
 /// Reduces `n` contiguous elements to one result.
@@ -56,8 +57,8 @@ impl Job<'_> {
 struct Operation {
     of_array: fn(Dtype) -> OfArray,
     run: fn(Dtype) -> RunJob,
-    /// The fold of integers, if it takes them.
-    of_integers: (Option<FoldOf>, Gives),
+    /// What it is of integers, if it takes them.
+    of_integers: Option<OfIntegers>,
     properties: ReductionProperties,
 }
 
@@ -295,7 +296,7 @@ macro_rules! operations {
             const OPERATION: Operation = Operation {
                 of_array: |dtype| with_storage!(dtype, T => array::<T>),
                 run: |dtype| with_storage!(dtype, T => of_job::<T>),
-                of_integers: (operations!(@of_integers $integers), operations!(@gives $out $integers)),
+                of_integers: operations!(@of_integers $out $integers),
                 properties: crate::reduction_properties!($out $folds $empty),
             };
             let degrees = 0;
@@ -336,13 +337,13 @@ macro_rules! operations {
     };
     (@type element) => { "The elements of `out` have the type of x; those of `f16` and `bf16` may also be `f32`, not rounded." };
     (@type $count_or_index:ident) => { "The elements of `out` are `i64`." };
-    (@of_integers []) => { None };
-    (@of_integers [$Fold:ident]) => { Some(crate::ops::integers::reduce::$Fold::of) };
-    (@gives element [Min]) => { Gives::Element };
-    (@gives element [Max]) => { Gives::Element };
-    (@gives element $fold:tt) => { Gives::Total };
-    (@gives count $fold:tt) => { Gives::Count };
-    (@gives index $fold:tt) => { Gives::Index };
+    (@of_integers $out:ident []) => { None };
+    (@of_integers $out:ident [$Fold:ident]) => { Some((folds::$Fold::of, operations!(@gives $out $Fold))) };
+    (@gives element Min) => { Gives::Element };
+    (@gives element Max) => { Gives::Element };
+    (@gives element $Fold:ident) => { Gives::Total };
+    (@gives count $Fold:ident) => { Gives::Count };
+    (@gives index $Fold:ident) => { Gives::Index(folds::$Fold::search) };
     (@integers $out:ident []) => { "" };
     (@integers element [Min]) => { "x may also be of `i8`, `u8`, `i32` or `i64`." };
     (@integers element [Max]) => { operations!(@integers element [Min]) };
