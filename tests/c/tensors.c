@@ -36,6 +36,7 @@ static dpt_tensor tensor(void *data, uint8_t code, uint8_t bits, int32_t ndim, i
 #undef SUFFIX
 
 #include "products.inc.h"
+#include "packed.inc.h"
 
 static void check_text(const char *expected, const char *file, int line)
 {
@@ -125,6 +126,8 @@ int main(void)
     tensors_f32();
     tensors_f64();
     products();
+    packed_products();
+    packed_refusals();
     mistakes();
     memory();
     return check_result("tensors");
