@@ -37,6 +37,7 @@ static dpt_tensor tensor(void *data, uint8_t code, uint8_t bits, int32_t ndim, i
 
 #include "integers.inc.h"
 #include "products.inc.h"
+#include "packed.inc.h"
 
 static void check_text(const char *expected, const char *file, int line)
 {
@@ -127,6 +128,8 @@ int main(void)
     tensors_f64();
     integers();
     products();
+    packed_products();
+    packed_refusals();
     mistakes();
     memory();
     return check_result("tensors");

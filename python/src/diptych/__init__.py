@@ -19,7 +19,7 @@ clip_backward, and in place axpy, fill.
 Reductions: sum, mean, prod, min, max, argmin, argmax, count_nonzero, var, std, sumsq, asum, nrm2,
 logsumexp.
 Maps over rows: normalize.
-Products: matmul, dot, vecdot, outer, gemm, and in place ger.
+Products: matmul, dot, vecdot, outer, gemm, with pack for matrices that are used many times, and in place ger.
 Losses with gradients: mse_grad, lsq_grad. Conversion: astype, concatenate.
 Threads and CPU: threads, set_threads, get_threads, cpu_level, force_cpu_level.
 Bits: fingerprint, and the command ``python -m diptych.verify``.
