@@ -4,7 +4,7 @@ use core::hint::black_box;
 
 use super::backend::{Array, Backend, Over, Typed};
 use super::numbers::{self, CLASSES, Kind, RUN};
-use super::run::{Run, TYPES, View, With, Written, each};
+use super::run::{HALVES, INTEGERS, Run, TYPES, View, With, Written, each};
 use crate::element::Dtype;
 use crate::table::{ELEMENTWISE, Elementwise};
 use crate::tensor::Tensor;
@@ -86,8 +86,19 @@ pub(super) fn run<B: Backend>(run: &mut Run<'_, B>, op: usize) -> Result<(), B::
     for &dtype in each(&TYPES) {
         typed(run, op, row, dtype)?;
     }
-    for &dtype in each(&[Dtype::F32, Dtype::F64, Dtype::F16, Dtype::Bf16]) {
-        tensors(run, op, row, dtype)?;
+    for &dtype in each(&TYPES).iter().chain(each(&HALVES)) {
+        tensors(
+            run,
+            op,
+            row,
+            Type::Float(dtype),
+            &[Kind::Wide, Kind::Special],
+        )?;
+    }
+    if row.takes_integers {
+        for &of in each(&INTEGERS) {
+            tensors(run, op, row, Type::Integer(of), &[Kind::Wide])?;
+        }
     }
     Ok(())
 }
@@ -136,13 +147,14 @@ fn tensors<B: Backend>(
     run: &mut Run<'_, B>,
     op: usize,
     row: &Elementwise,
-    dtype: Dtype,
+    of: Type,
+    kinds: &[Kind],
 ) -> Result<(), B::Error> {
     let arrays = row.arguments.iter().filter(|(_, role)| role.is_array());
     let arrays = arrays.count() + usize::from(row.updates);
     let has_scalars = row.arguments.iter().any(|(_, role)| !role.is_array());
-    for &kind in each(&[Kind::Wide, Kind::Special]) {
-        run.floats(dtype, kind)?;
+    for &kind in kinds {
+        run.numbers(of, kind)?;
         for (number, layout) in each(&LAYOUTS).iter().enumerate() {
             let is_broadcast = number == BY_SHAPES && arrays < 2;
             if is_broadcast || number == OF_SCALARS && !has_scalars {

@@ -6,7 +6,7 @@ use super::backend::{Array, Backend, Over};
 use super::matrices::{gemm, gemm_batched, gemm_fused, matrix};
 use super::mixed;
 use super::numbers::{CLASSES, Kind, RUN};
-use super::run::{Run, TYPES, View, With, Written, each};
+use super::run::{HALVES, Run, TYPES, View, With, Written, each};
 use crate::element::Dtype;
 use crate::tensor::kind::Type;
 
@@ -30,7 +30,7 @@ pub(super) fn run<B: Backend>(run: &mut Run<'_, B>, name: &str, op: usize) -> Re
             _ => return Err(crate::Error::Unsupported { arg: "op" }.into()),
         }
     }
-    for &dtype in each(&[Dtype::F16, Dtype::Bf16]) {
+    for &dtype in each(&HALVES) {
         match name {
             "outer" | "ger" => outer_tensors(run, name, dtype)?,
             "dot" => dot_tensors(run, dtype)?,

@@ -4,7 +4,7 @@ use core::hint::black_box;
 
 use super::backend::{Backend, Over};
 use super::numbers::{CLASSES, Kind, RUN};
-use super::run::{Run, TYPES, View, With, Written, each};
+use super::run::{HALVES, INTEGERS, Run, TYPES, View, With, Written, each};
 use crate::element::Dtype;
 use crate::table::{ELEMENTWISE, REDUCTIONS, Reduction};
 use crate::tensor::kind::{Integer, Type};
@@ -49,17 +49,26 @@ pub(super) fn run<B: Backend>(run: &mut Run<'_, B>, number: usize) -> Result<(),
     };
     for &dtype in each(&TYPES) {
         typed(run, number, row, dtype)?;
-        tensors(run, number, row, dtype)?;
+        tensors(run, number, row, Type::Float(dtype))?;
     }
-    tensors(run, number, row, Dtype::F16)?;
-    tensors(run, number, row, Dtype::Bf16)
+    for &dtype in each(&HALVES) {
+        tensors(run, number, row, Type::Float(dtype))?;
+    }
+    if row.takes_integers {
+        for &of in each(&INTEGERS) {
+            tensors(run, number, row, Type::Integer(of))?;
+        }
+    }
+    Ok(())
 }
 
-fn result(row: &Reduction, dtype: Dtype) -> Type {
-    if row.gives_index {
-        Type::Integer(Integer::I64)
-    } else {
-        Type::Float(dtype)
+/// Returns the type of results; of integers, that which holds all totals and extremes.
+fn result(row: &Reduction, of: Type) -> Type {
+    let is_extreme = matches!(row.folds, ["Min"] | ["Max"]);
+    match of {
+        Type::Float(_) if !row.gives_index => of,
+        Type::Integer(_) if !row.gives_index && is_extreme => of,
+        _ => Type::Integer(Integer::I64),
     }
 }
 
@@ -71,7 +80,7 @@ fn typed<B: Backend>(
     dtype: Dtype,
 ) -> Result<(), B::Error> {
     let written = |elements| Written {
-        of: result(row, dtype),
+        of: result(row, Type::Float(dtype)),
         elements,
         exact: true,
     };
@@ -112,7 +121,7 @@ fn special<B: Backend>(
     run.floats(dtype, Kind::Special)?;
     let (classes, length) = (black_box(CLASSES) as i64, RUN as i64);
     let written = |elements| Written {
-        of: result(row, dtype),
+        of: result(row, Type::Float(dtype)),
         elements,
         exact: true,
     };
@@ -139,7 +148,7 @@ fn tensors<B: Backend>(
     run: &mut Run<'_, B>,
     number: usize,
     row: &Reduction,
-    dtype: Dtype,
+    of: Type,
 ) -> Result<(), B::Error> {
     /// Contiguous, turned, and backwards with gaps.
     const STRIDES: [[i64; 3]; 3] = [[140, 14, 1], [1, 6, 60], [-280, 28, 2]];
@@ -153,7 +162,7 @@ fn tensors<B: Backend>(
         Some(&[]),
         None,
     ];
-    run.floats(dtype, Kind::Narrow)?;
+    run.numbers(of, Kind::Narrow)?;
     for strides in each(&STRIDES) {
         for &axes in each(&AXES) {
             let x = View {
@@ -182,9 +191,6 @@ fn over_tensors<B: Backend>(
     view: View<'_>,
     axes: Option<&[i32]>,
 ) -> Result<(), B::Error> {
-    let Type::Float(dtype) = run.of() else {
-        return Ok(());
-    };
     let rank = view.shape.len();
     let is_reduced = |axis: usize| match axes {
         Some(axes) => {
@@ -225,6 +231,6 @@ fn over_tensors<B: Backend>(
         &[&x],
         &with,
         out,
-        result(row, dtype),
+        result(row, run.of()),
     )
 }

@@ -16,6 +16,12 @@ pub(super) const INPUTS: usize = INPUT;
 /// The types with functions of their own.
 pub(super) const TYPES: [Dtype; 2] = [Dtype::F32, Dtype::F64];
 
+/// The types of 16-bit floats.
+pub(super) const HALVES: [Dtype; 2] = [Dtype::F16, Dtype::Bf16];
+
+/// The types of integers that have arithmetic.
+pub(super) const INTEGERS: [Integer; 4] = [Integer::I8, Integer::U8, Integer::I32, Integer::I64];
+
 /// Returns a table for a loop that is not to be unrolled, which would make the library larger.
 pub(super) fn each<T>(table: &[T]) -> &[T] {
     core::hint::black_box(table)
@@ -105,8 +111,14 @@ impl<'a, B: Backend> Run<'a, B> {
     }
 
     /// Makes the inputs of calls for a type with arithmetic. Devices compute in `f32` and `f64`.
+    pub(super) fn numbers(&mut self, of: Type, kind: Kind) -> Result<(), B::Error> {
+        let for_device = matches!(of, Type::Float(dtype) if TYPES.contains(&dtype));
+        self.inputs(of, kind, for_device)
+    }
+
+    /// [`Run::numbers`] of a type of floats.
     pub(super) fn floats(&mut self, dtype: Dtype, kind: Kind) -> Result<(), B::Error> {
-        self.inputs(Type::Float(dtype), kind, TYPES.contains(&dtype))
+        self.numbers(Type::Float(dtype), kind)
     }
 
     /// Makes the next calls on the host.
