@@ -11,6 +11,7 @@ mod rows;
 mod safe;
 pub(crate) mod search;
 mod short;
+mod tall_columns;
 mod tree;
 mod vectors;
 mod widened;

@@ -7,6 +7,7 @@ use super::fold::{FoldKernels, StridedVector};
 use super::gathered::{Chunks, MAX_GATHERED};
 use super::kernel::{Kernel, KernelOf};
 use super::rows::RowMatrix;
+use super::tall_columns::TallColumns;
 use super::tree::ChunkTree;
 use super::vectors::VectorLayout;
 use crate::api::widen::{CHUNK, Chunk, widen_strided};
@@ -363,46 +364,5 @@ impl<M: Storage> Widened<'_, M> {
         };
         // SAFETY: as the caller's.
         unsafe { copy(self.level(), size, out.at(0).cast_mut(), from, &[line]) };
-    }
-}
-
-/// Columns whose chunks are widened and transposed, all of them together so that memory is read along its lines.
-struct TallColumns<M: Storage> {
-    level: Level,
-    part: RowMatrix<M>,
-    /// Room for the rows of a chunk, then for its columns.
-    p: *mut Compute<M>,
-}
-
-impl<M: Storage> TallColumns<M> {
-    /// Elements from one column's chunk to the next: different sets of a cache.
-    const PITCH: usize = CHUNK + LINE / size_of::<Compute<M>>();
-    /// Bytes of the room.
-    const BYTES: usize = MAX_GATHERED * (CHUNK + Self::PITCH) * size_of::<Compute<M>>() + LINE;
-}
-
-impl<M: Storage> Chunks for TallColumns<M> {
-    unsafe fn chunk(&mut self, from: usize, len: usize) -> (*const u8, isize) {
-        let kernels = Kernels::<M>::new(self.level);
-        let (widen, transpose) = (
-            kernels.widen(),
-            Kernels::<Compute<M>>::new(self.level).transpose_block(),
-        );
-        let (count, x) = (self.part.m, self.part.x);
-        let columns = self.p.wrapping_add(MAX_GATHERED * CHUNK);
-        // SAFETY: the caller vouches for the elements; there is room for a chunk of each column.
-        unsafe {
-            if x.cs == count as isize {
-                widen(len * count, x.at(0, from), self.p, true);
-            } else {
-                for i in 0..len {
-                    widen(count, x.at(0, from + i), self.p.add(i * count), false);
-                }
-            }
-            let step = count as isize;
-            transpose(len, count, self.p, step, columns, Self::PITCH as isize);
-        }
-        let step = Self::PITCH * size_of::<Compute<M>>();
-        (columns.cast_const().cast(), step as isize)
     }
 }
