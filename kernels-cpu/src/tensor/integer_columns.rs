@@ -123,7 +123,12 @@ impl IntegerReduction<'_> {
             self.fold_columns((rest, columns), behind, row as isize, totals.start());
         }
         for j in 0..columns {
-            let own = totals.0.iter().skip(j).step_by(columns).take(at_once);
+            let own = totals
+                .0
+                .iter()
+                .skip(j)
+                .step_by(columns.max(1))
+                .take(at_once);
             let total = own.fold(join.start(), |a, &b| join.both(a, b));
             done(j, Found { total, index: 0 });
         }

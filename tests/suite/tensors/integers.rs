@@ -43,13 +43,16 @@ macro_rules! elementwise {
 }
 for_each_elementwise!(elementwise! {} [name arguments roles mode integers]);
 
+/// A call of a reduction.
+type Reduce = unsafe fn(&Exec<'_>, &Tensor, Option<&[i32]>, &Tensor) -> Result<()>;
+
 /// A reduction.
 struct Reduction {
     name: &'static str,
     gives_total: bool,
     gives_index: bool,
     needs_elements: bool,
-    call: unsafe fn(&Exec<'_>, &Tensor, Option<&[i32]>, &Tensor) -> Result<()>,
+    call: Reduce,
 }
 
 macro_rules! reductions {
