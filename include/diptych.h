@@ -1620,8 +1620,8 @@ dpt_status dpt_matmul_pack(const struct dpt_exec *exec, const dpt_tensor *b, voi
     size_t packed_size);
 
 /**
- * dpt_matmul with a packed b, which has no batch axes: the same bits, faster if a has few rows. It
- * needs no more workspace. Of the header in packed nothing is believed that could lead outside of
+ * dpt_matmul with a packed b, which has no batch axes: the same bits. A workspace that suffices for
+ * dpt_matmul suffices. Of the header in packed nothing is believed that could lead outside of
  * packed_size bytes; other bytes there change results only.
  *
  * Errors: those of dpt_matmul; DPT_PACKED_LAYOUT if b was packed for another CPU level, for other

@@ -24,8 +24,8 @@ const LINE: usize = 64;
 
 /// A packed matrix: what ``pack`` returns. ``matmul`` and ``gemm`` take it as their second factor.
 ///
-/// It never changes, so threads may share it. ``bytes(packed)`` is a copy that ``Packed.from_bytes`` turns into a packed matrix
-/// again, on a machine of the same kind.
+/// It never changes, so threads may share it. ``Packed.from_bytes(bytes(packed))`` is an equal one, also
+/// in another process on a machine of the same kind.
 #[pyclass(frozen, module = "diptych")]
 pub struct Packed {
     lines: Vec<Line>,

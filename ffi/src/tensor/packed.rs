@@ -62,8 +62,8 @@ pub unsafe extern "C" fn dpt_matmul_pack(
     unsafe { run("dpt_matmul_pack", exec, &[("b", b)], &operation) }
 }
 
-/// dpt_matmul with a packed b, which has no batch axes: the same bits, faster if a has few rows. It
-/// needs no more workspace. Of the header in packed nothing is believed that could lead outside of
+/// dpt_matmul with a packed b, which has no batch axes: the same bits. A workspace that suffices for
+/// dpt_matmul suffices. Of the header in packed nothing is believed that could lead outside of
 /// packed_size bytes; other bytes there change results only.
 ///
 /// Errors: those of dpt_matmul; DPT_PACKED_LAYOUT if b was packed for another CPU level, for other

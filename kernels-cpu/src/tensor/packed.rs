@@ -283,7 +283,7 @@ fn check_address(packed: *const u8) -> Result<()> {
     if packed.is_null() {
         return Err(Error::NullPointer { arg: PACKED });
     }
-    if packed.addr() % ALIGN != 0 {
+    if !packed.addr().is_multiple_of(ALIGN) {
         return Err(Error::Misaligned { arg: PACKED });
     }
     Ok(())

@@ -117,9 +117,9 @@ pub fn gemm_fused<T: Element>(
     c: MatMut<'_, T>,
     epilogue: &Epilogue<'_, T>,
 ) -> Result<()> {
-    let args = (a, (b.shape(), b.matrix()), c);
+    let b = (b.shape(), b.matrix());
     // SAFETY: the views have as many elements as they say.
-    arguments(alpha, args, beta, epilogue, |args| unsafe {
+    arguments(alpha, a, b, beta, c, epilogue, |args| unsafe {
         check_and_run(exec, *args)
     })
 }
@@ -131,17 +131,15 @@ pub fn gemm_fused<T: Element>(
 /// `ShapeMismatch`, and those of `run`.
 pub(crate) fn arguments<T: Element>(
     alpha: T,
-    (a, b, mut c): (
-        MatRef<'_, T>,
-        ((usize, usize), Matrix<*const T, i64>),
-        MatMut<'_, T>,
-    ),
+    a: MatRef<'_, T>,
+    (of_b, b): ((usize, usize), Matrix<*const T, i64>),
     beta: T,
+    mut c: MatMut<'_, T>,
     epilogue: &Epilogue<'_, T>,
     run: impl FnOnce(&Arguments<'_, T>) -> Result<()>,
 ) -> Result<()> {
-    let sizes = check_shapes(a.shape(), b.0, c.shape())?;
-    let args = Arguments::new(sizes, alpha, a.matrix(), b.1, beta, c.matrix());
+    let sizes = check_shapes(a.shape(), of_b, c.shape())?;
+    let args = Arguments::new(sizes, alpha, a.matrix(), b, beta, c.matrix());
     let (bias, bias_kind, expected) = match epilogue.bias {
         Bias::None => (VecRef::new(&[]), BiasKind::None, 0),
         Bias::PerRow(bias) => (bias, BiasKind::PerRow, c.rows()),

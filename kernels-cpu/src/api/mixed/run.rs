@@ -202,10 +202,10 @@ fn packed_blocks(r: &Routines, size: (usize, usize, usize)) -> (Blocks, usize) {
     (blocks, blocks.scratch_bytes())
 }
 
-/// [`batch`] with one packed B, to whose micro-panels `p.b` points.
+/// [`batch`] with one packed B, to whose micro-panels `p.b` points. With less scratch memory than it asks for it is slow.
 ///
 /// # Errors
-/// As [`batch`].
+/// `LevelUnavailable`; `WorkspaceTooSmall` never where B is read.
 ///
 /// # Safety
 /// As [`batch`]; B must have been packed by the [`packing_routines`].
@@ -231,7 +231,7 @@ pub unsafe fn packed_batch(
     });
     let (blocks, bytes) = packed_blocks(r, (p.m, p.n, p.k));
     let grain = (GRAIN.0, packed_by.b.most);
-    exec.with_scratch(exec.threads(), bytes, |scratch| {
+    exec.with_optional_scratch(exec.threads(), bytes, |scratch| {
         in_tasks(exec, &p, (count, grain), &|task, p| {
             scratch.with_optional_block(task, |block, len| {
                 let block = block.wrapping_add(block.align_offset(LINE));
@@ -245,5 +245,6 @@ pub unsafe fn packed_batch(
                 }
             });
         });
-    })
+    });
+    Ok(())
 }

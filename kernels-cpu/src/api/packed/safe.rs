@@ -123,7 +123,7 @@ impl<'a, T: Pack> Packed<'a, T> {
     /// library.
     pub fn new(bytes: &'a [u8]) -> Result<Self> {
         const ARG: &str = "bytes";
-        if bytes.as_ptr().addr() % ALIGN != 0 {
+        if !bytes.as_ptr().addr().is_multiple_of(ALIGN) {
             return Err(Error::Misaligned { arg: ARG });
         }
         if bytes.len() < HEADER {
@@ -210,7 +210,7 @@ pub fn matmul_pack<'a, T: Pack>(
     let (rows, cols) = b.shape();
     let layout = T::layout(exec, cols)?;
     let description = Description::new(T::OF, (rows, cols), layout)?;
-    if bytes.as_ptr().addr() % ALIGN != 0 {
+    if !bytes.as_ptr().addr().is_multiple_of(ALIGN) {
         return Err(Error::Misaligned { arg: ARG });
     }
     if bytes.len() < description.bytes {
@@ -240,8 +240,8 @@ pub fn matmul_pack<'a, T: Pack>(
 ///
 /// # Errors
 /// As [`gemm_fused`](crate::gemm_fused); also [`Error::PackedLayout`] when B was packed for another level, and
-/// [`Error::InvalidValue`] when bytes of it are missing. It needs no more workspace than [`gemm_workspace`](crate::gemm_workspace)
-/// says.
+/// [`Error::InvalidValue`] when bytes of it are missing. A workspace that [`gemm_workspace`](crate::gemm_workspace) finds
+/// large enough suffices.
 pub fn gemm_packed<T: Element + Pack>(
     exec: &Exec<'_>,
     alpha: T,
@@ -254,8 +254,8 @@ pub fn gemm_packed<T: Element + Pack>(
     let (layout, panels) = b.checked(exec)?;
     // As if the panels were the rows of B: they have at least as many bytes.
     let matrix = Matrix::new(panels.cast(), b.cols as i64, 1);
-    let args = (a, ((b.rows, b.cols), matrix), c);
-    arguments(alpha, args, beta, epilogue, |args| match check(args)? {
+    let b = ((b.rows, b.cols), matrix);
+    arguments(alpha, a, b, beta, c, epilogue, |args| match check(args)? {
         // SAFETY: the views have as many elements as they say, and the panels the layout of `exec`.
         Some(batch) => unsafe { run::elements(exec, &layout, batch) },
         None => Ok(()),
@@ -266,8 +266,8 @@ pub fn gemm_packed<T: Element + Pack>(
 ///
 /// # Errors
 /// As [`matmul`](crate::matmul()); also [`Error::PackedLayout`] when B was packed for another level or other instructions, and
-/// [`Error::InvalidValue`] when bytes of it are missing. It needs no more workspace than
-/// [`matmul_workspace`](crate::matmul_workspace) says.
+/// [`Error::InvalidValue`] when bytes of it are missing. A workspace that
+/// [`matmul_workspace`](crate::matmul_workspace) finds large enough suffices; for up to four rows one for five is faster.
 pub fn matmul_packed<A: Multiply<B, C>, B: Pack, C: Copy>(
     exec: &Exec<'_>,
     a: MatRef<'_, A>,

@@ -110,6 +110,7 @@ pub unsafe fn run<T: Element>(routines: &Routines<T>, p: &Gemm<T>, block: *mut u
         widths: widths(&routines.microkernels),
         packed_a: blocks.map(|_| packed_a),
         prefetches: is_beyond_l2,
+        touches: size / 8 > Geometry::current().l2,
     };
     for pc in (0..p.k).step_by(kc.max(1)) {
         for ic in (0..p.m).step_by(mc.max(1)) {
@@ -137,6 +138,8 @@ struct Loops<'a, T: 'static> {
     packed_a: Option<*mut T>,
     /// Whether B does not come from L2, so that it is prefetched.
     prefetches: bool,
+    /// Whether it is so large that it comes from memory.
+    touches: bool,
 }
 
 /// A block of A: rows and steps of k.
@@ -262,7 +265,7 @@ impl<T: Element> Loops<'_, T> {
         let tiles = block.rows / microkernels.mr();
         let row = b.b.rs.unsigned_abs() * size_of::<T>();
         let stride = row.checked_div(tiles).unwrap_or(0).min(LINE);
-        if self.prefetches && tiles < 2 {
+        if self.touches && tiles < 2 {
             // SAFETY: the micro-panel has these bytes.
             unsafe { touch(b.b.p.cast(), b.kc * row) };
         }

@@ -183,9 +183,9 @@ functions! {
 
     /// Pack a matrix that many others are multiplied by, such as the weights of a layer.
     ///
-    /// matmul(x, packed) and gemm(a, packed, ...) have the bits of the products with b, and are faster
-    /// for an x of few rows: 1.1 to 1.6 times as fast in float32 and float64 from 16 rows on, and several
-    /// times in bfloat16 and int8.
+    /// matmul(x, packed) and gemm(a, packed, ...) have the bits of the products with b. They are faster,
+    /// above all in bfloat16 and int8 with an x of few rows; not in float32 and float64 with fewer than
+    /// about ten rows and a b that is larger than the caches.
     ///
     /// Parameters
     /// ----------
