@@ -10,7 +10,7 @@ use crate::level::Level;
 use crate::ops::mixed::blocks::{Blocks, LINE};
 use crate::ops::mixed::product::PackedB;
 use crate::ops::mixed::write::Write;
-use crate::ops::mixed::{MixedGemm, Routines, half, integers, loops};
+use crate::ops::mixed::{MixedGemm, Routines, half, integers, loops, packed};
 
 /// Returns the routines for these operands.
 #[cfg_attr(not(precompiled), inline)]
@@ -238,7 +238,7 @@ pub unsafe fn packed_batch(
                 // SAFETY: as in `batch`.
                 unsafe {
                     if len < bytes {
-                        loops::run_packed_on_stack(r, p);
+                        packed::run_packed_on_stack(r, p);
                     } else {
                         loops::run(r, &blocks, p, block);
                     }

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::exec::Exec;
 use crate::matrix::Matrix;
 use crate::ops::gemm::{Epilogue, Gemm, packed as ops};
-use crate::ops::mixed::{MixedGemm, loops};
+use crate::ops::mixed::{MixedGemm, packed as mixed_ops};
 
 /// Returns the layout of a B of `f32` or `f64` with `n` columns.
 ///
@@ -99,7 +99,7 @@ pub unsafe fn pack_words(
         if layout.is_rows() {
             copy_rows(b, size, operands.b_bytes(), out);
         } else {
-            loops::pack_b(r, b, size, out);
+            mixed_ops::pack_b(r, b, size, out);
         }
     }
     Ok(())
