@@ -184,7 +184,7 @@
 #define DPT_NUMERICS_VERSION 1
 /* What dpt_fingerprint gives on every machine. It changes when result bits change, and when an
  * operation or a type is added. */
-#define DPT_FINGERPRINT UINT64_C(0x8ca0fdaa00093bed)
+#define DPT_FINGERPRINT UINT64_C(0xc19470ae47367ab7)
 /* Bytes of exec->workspace that the arrays of dpt_fingerprint take. */
 #define DPT_FINGERPRINT_WORKSPACE 65536
 

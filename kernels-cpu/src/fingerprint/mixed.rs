@@ -79,11 +79,14 @@ fn plain<B: Backend>(run: &mut Run<'_, B>, [a, b, of]: Types) -> Result<(), B::E
         ..With::NONE
     };
     for &[m, k, n] in each(&SHAPES) {
-        for &strides in each(&[[n, 1], [1, k]]) {
-            let x = run.tensor(a, run.input(0), view(&[m, k], &[k, 1]));
+        // Tensors point to their shapes and strides.
+        let (a_shape, a_strides, b_shape) = ([m, k], [k, 1], [k, n]);
+        for strides in [[n, 1], [1, k]] {
+            let x = run.tensor(a, run.input(0), view(&a_shape, &a_strides));
             let first = SECOND.min(INPUTS as i64 - k * n);
-            let y = run.tensor(b, run.input(first), view(&[k, n], &strides));
-            run.tensors(&Over::Matmul, &[&x, &y], &with, view(&[m, n], &[n, 1]), of)?;
+            let y = run.tensor(b, run.input(first), view(&b_shape, &strides));
+            let inputs = [&x, &y];
+            run.tensors(&Over::Matmul, &inputs, &with, view(&[m, n], &[n, 1]), of)?;
         }
     }
     Ok(())

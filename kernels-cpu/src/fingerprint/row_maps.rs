@@ -4,7 +4,7 @@ use core::hint::black_box;
 
 use super::backend::{Backend, Over};
 use super::numbers::{CLASSES, Kind, RUN};
-use super::run::{Run, TYPES, View, With, Written, each};
+use super::run::{HALVES, Run, TYPES, View, With, Written, each};
 use crate::element::Dtype;
 use crate::table::{ELEMENTWISE, REDUCTIONS};
 use crate::tensor::kind::Type;
@@ -27,6 +27,9 @@ const MATRICES: [[i64; 6]; 9] = [
 pub(super) fn run<B: Backend>(run: &mut Run<'_, B>, number: usize) -> Result<(), B::Error> {
     for &dtype in each(&TYPES) {
         typed(run, number, dtype)?;
+        tensors(run, number, dtype)?;
+    }
+    for &dtype in each(&HALVES) {
         tensors(run, number, dtype)?;
     }
     Ok(())
