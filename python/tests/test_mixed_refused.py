@@ -124,11 +124,9 @@ def test_refused_epilogues():
 
 
 def test_other_products_take_no_such_types():
-    for name in ("int8", "int64", "float16"):
-        x = np.ones(3, name)
-        for function in (diptych.vecdot, diptych.outer):
-            with raises(diptych.DtypeError, f"{function.__name__}: arrays of type {name} are not supported"):
-                function(x, x)
+    for name in ("int8", "int64"):
+        with raises(diptych.DtypeError, f"outer: arrays of type {name} are not supported"):
+            diptych.outer(np.ones(3, name), np.ones(3, name))
 
 
 @pytest.mark.skipif(cuda.FOLDER is None, reason="DIPTYCH_STAND_IN is not set")

@@ -191,6 +191,7 @@ fn calls_reach_every_form_on_every_type() {
     const SINGLE: (u8, u8) = (2, 32);
     const DOUBLE: (u8, u8) = (2, 64);
     const HALVES: [(u8, u8); 2] = [(2, 16), (4, 16)];
+    const INTEGERS: [(u8, u8); 4] = [(0, 8), (1, 8), (0, 32), (0, 64)];
     for op in OPS {
         for dtype in [Dtype::F32, Dtype::F64] {
             wanted.insert(format!("{} {dtype:?}", op.name));
@@ -202,13 +203,18 @@ fn calls_reach_every_form_on_every_type() {
             wanted.insert(format!("{} over {of:?}", op.name));
         }
     }
-    // `sum` and `mean` are the reductions that take 16 bits.
-    let halved = ELEMENTWISE
-        .iter()
-        .map(|row| row.name)
-        .chain(["sum", "mean"]);
-    for name in halved {
+    // A batch of products of these types is a loop over products.
+    let names = OPS.iter().map(|op| op.name);
+    for name in names.filter(|&name| name != "gemm_batched") {
         wanted.extend(HALVES.map(|of| format!("{name} over {of:?}")));
+    }
+    let elementwise = ELEMENTWISE.iter().map(|row| (row.name, row.takes_integers));
+    let reductions = REDUCTIONS.iter().map(|row| (row.name, row.takes_integers));
+    let products = [("gemm", true), ("dot", true)];
+    for (name, takes_integers) in elementwise.chain(reductions).chain(products) {
+        if takes_integers {
+            wanted.extend(INTEGERS.map(|of| format!("{name} over {of:?}")));
+        }
     }
     let integers = [8, 16, 32, 64]
         .into_iter()
