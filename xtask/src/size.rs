@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// Bytes of code of the shared C library. Operations on 16-bit floats and integers may add 700,000 to the 4,430,000 of those on
 /// `float` and `double`; products have taken their part.
-const LIBRARY: u64 = 4_760_000;
+const LIBRARY: u64 = 5_040_000;
 /// Bytes of a Rust program that calls four operations (`tests/size`), release with cargo's defaults. The goal is
 /// 850,000.
 const PROGRAM: u64 = 1_190_000;
