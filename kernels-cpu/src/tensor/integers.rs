@@ -10,7 +10,8 @@ use super::element_type::IntegerType;
 use crate::for_each_elementwise;
 use crate::level::Level;
 use crate::ops::integers::elementwise::{Elementwise, of_arrays, of_scalars};
-use crate::ops::integers::{levels, prefetch_pages};
+use crate::ops::integers::{generic_levels, prefetch_pages};
+use crate::scalar::integers::Wrapping;
 
 /// Bytes of a block of a long array: of an output that is written with non-temporal stores, each is computed in a buffer.
 const BLOCK: usize = 4 << 10;
@@ -91,59 +92,83 @@ unsafe fn in_blocks(
     }
 }
 
-/// The kernel of an operation for a type: that of [`of_scalars`] or of [`of_arrays`].
+/// Defines `NAME::kernel::<T, N>`, the kernel of an operation for the type `T` in blocks of `N` elements: that of
+/// [`of_scalars`] or of [`of_arrays`]. (Generic, because the compiler is faster with few functions for many types.)
 macro_rules! kernel {
-    ($module:ident $name:ident [$($kind:ident)*] $T:ident) => {{
-        #[cfg_attr(not(precompiled), inline)]
-        unsafe fn kernel(level: Level, n: usize, inputs: &[*const u8; MAX_INPUTS], out: *mut u8, stream: bool) {
-            /// Elements of a block: 64 bytes.
-            const N: usize = 64 / size_of::<$T>();
-            let levels = levels!(
+    ($module:ident $name:ident [$($kind:ident)*]) => {
+        pub mod $name {
+            use super::*;
+
+            generic_levels!(
                 Elementwise,
                 (n: usize, inputs: &[*const u8; MAX_INPUTS], out: *mut u8),
-                $module::$name::<$T, N>
+                $module::$name::<T, N>
             );
-            let mut steps = [0; MAX_INPUTS];
-            let given: &[usize] = &[$(kernel!(@step $module $kind $T)),*];
-            steps.iter_mut().zip(given).for_each(|(step, &bytes)| *step = bytes);
-            // SAFETY: as the caller's.
-            unsafe { run(levels[level as usize], (size_of::<$T>(), steps), (level, n), inputs, out, stream) }
+
+            pub unsafe fn kernel<T: Wrapping, const N: usize>(
+                level: Level, n: usize, inputs: &[*const u8; MAX_INPUTS], out: *mut u8, stream: bool,
+            ) {
+                let mut steps = [0; MAX_INPUTS];
+                let given: &[usize] = &[$(kernel!(@step $module $kind)),*];
+                steps.iter_mut().zip(given).for_each(|(step, &bytes)| *step = bytes);
+                let levels = const { &levels::<T, N>() };
+                // SAFETY: as the caller's.
+                unsafe { run(levels[level as usize], (size_of::<T>(), steps), (level, n), inputs, out, stream) }
+            }
         }
-        kernel
-    }};
-    (@step of_scalars scalar $T:ident) => { 0 };
-    (@step $module:ident $kind:ident $T:ident) => { size_of::<$T>() };
+    };
+    (@step of_scalars scalar) => { 0 };
+    (@step $module:ident $kind:ident) => { size_of::<T>() };
 }
 
 /// For each row that takes integers, a function that looks up its kernel for a type. `takes_arrays`: that which takes
 /// scalars as arrays.
 macro_rules! lookups {
     ({} $($name:ident ($($arg:ident: $kind:ident),*) $integers:ident)*) => {
+        mod kernel_of_scalars {
+            use super::*;
+            $(lookups!(@of_scalars $integers $name [$($kind)*]);)*
+        }
+        mod kernel_of_arrays {
+            use super::*;
+            $(lookups!(@of_arrays $integers [$($kind)*] $name [$($kind)*]);)*
+        }
         $(lookups!(@$integers $name [$($kind)*]);)*
     };
+    (@of_scalars refused $($row:tt)*) => {};
+    (@of_scalars $integers:ident $name:ident $kinds:tt) => { kernel!(of_scalars $name $kinds); };
+    // An operation without scalars has one kernel.
+    (@of_arrays refused $($row:tt)*) => {};
+    (@of_arrays $integers:ident [scalar $($kind:ident)*] $name:ident $kinds:tt) => { kernel!(of_arrays $name $kinds); };
+    (@of_arrays $integers:ident [array $($kind:ident)*] $($row:tt)*) => { lookups!(@of_arrays $integers [$($kind)*] $($row)*); };
+    (@of_arrays $integers:ident [] $($row:tt)*) => {};
     (@refused $($row:tt)*) => {};
     // The kernels of `i8` have the bits of `u8` too.
-    (@signless $name:ident $kinds:tt) => { lookups!(@row $name $kinds i8); };
-    (@signed $name:ident $kinds:tt) => { lookups!(@row $name $kinds u8); };
-    (@row $name:ident [$($kind:ident)*] $U8:ident) => {
+    (@signless $name:ident $kinds:tt) => { lookups!(@row $name $kinds $kinds i8); };
+    (@signed $name:ident $kinds:tt) => { lookups!(@row $name $kinds $kinds u8); };
+    (@row $name:ident [array $($kind:ident)*] $kinds:tt $U8:ident) => { lookups!(@row $name [$($kind)*] $kinds $U8); };
+    (@row $name:ident [scalar $($kind:ident)*] $kinds:tt $U8:ident) => {
         #[cfg_attr(not(precompiled), inline)]
         pub fn $name(of: IntegerType, takes_arrays: bool) -> ArrayKernel {
-            const HAS_SCALARS: bool = $(lookups!(@is_scalar $kind))||*;
-            if HAS_SCALARS && takes_arrays {
-                lookups!(@types of, of_arrays $name [$($kind)*] $U8)
+            if takes_arrays {
+                lookups!(@types of, kernel_of_arrays $name $U8)
             } else {
-                lookups!(@types of, of_scalars $name [$($kind)*] $U8)
+                lookups!(@types of, kernel_of_scalars $name $U8)
             }
         }
     };
-    (@is_scalar scalar) => { true };
-    (@is_scalar array) => { false };
-    (@types $of:ident, $module:ident $name:ident $kinds:tt $U8:ident) => {
+    (@row $name:ident [] $kinds:tt $U8:ident) => {
+        #[cfg_attr(not(precompiled), inline)]
+        pub fn $name(of: IntegerType, _takes_arrays: bool) -> ArrayKernel {
+            lookups!(@types of, kernel_of_scalars $name $U8)
+        }
+    };
+    (@types $of:ident, $module:ident $name:ident $U8:ident) => {
         match $of {
-            IntegerType::I8 => kernel!($module $name $kinds i8),
-            IntegerType::U8 => kernel!($module $name $kinds $U8),
-            IntegerType::I32 => kernel!($module $name $kinds i32),
-            IntegerType::I64 => kernel!($module $name $kinds i64),
+            IntegerType::I8 => $module::$name::kernel::<i8, 64>,
+            IntegerType::U8 => $module::$name::kernel::<$U8, 64>,
+            IntegerType::I32 => $module::$name::kernel::<i32, 16>,
+            IntegerType::I64 => $module::$name::kernel::<i64, 8>,
         }
     };
 }

@@ -73,15 +73,18 @@ macro_rules! bodies {
             $(bodies!(@$integers $name [$($arg: $kind)*] $out $mode);)*
         }
 
-        /// The kernels that take scalars as arrays.
+        /// The kernels that take scalars as arrays, of operations that have scalars.
         ///
         /// # Safety
         /// As [`of_scalars`].
         pub mod of_arrays {
             use super::*;
-            $(bodies!(@$integers $name [$($arg: array)*] $out $mode);)*
+            $(bodies!(@of_arrays $integers [$($kind)*] $name [$($arg: array)*] $out $mode);)*
         }
     };
+    (@of_arrays $integers:ident [scalar $($kind:ident)*] $($row:tt)*) => { bodies!(@$integers $($row)*); };
+    (@of_arrays $integers:ident [array $($kind:ident)*] $($row:tt)*) => { bodies!(@of_arrays $integers [$($kind)*] $($row)*); };
+    (@of_arrays $integers:ident [] $($row:tt)*) => {};
     (@refused $($row:tt)*) => {};
     (@signless $($row:tt)*) => { bodies!(@row $($row)*); };
     (@signed $($row:tt)*) => { bodies!(@row $($row)*); };

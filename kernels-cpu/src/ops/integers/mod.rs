@@ -58,6 +58,50 @@ macro_rules! levels {
 }
 pub(crate) use levels;
 
+/// Defines the functions of a kernel, `$body(ARGUMENTS)`, one for each level, generic over a type `T` of integers and the
+/// number `N` of elements in a block; `levels` returns them in the order of `Level`.
+macro_rules! generic_levels {
+    ($Kernel:ty, ($($arg:ident: $ty:ty),*), $body:expr) => {
+        unsafe fn portable<T: Wrapping, const N: usize>($($arg: $ty),*) {
+            // SAFETY: every machine has this level; the rest as the caller's.
+            unsafe { $body($($arg),*) }
+        }
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,f16c")]
+        unsafe fn avx2<T: Wrapping, const N: usize>($($arg: $ty),*) {
+            // SAFETY: called only on a machine that has the level; the rest as the caller's.
+            unsafe { $body($($arg),*) }
+        }
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2")]
+        unsafe fn avx512<T: Wrapping, const N: usize>($($arg: $ty),*) {
+            // SAFETY: as above.
+            unsafe { $body($($arg),*) }
+        }
+        #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+        #[target_feature(enable = "neon")]
+        unsafe fn neon<T: Wrapping, const N: usize>($($arg: $ty),*) {
+            // SAFETY: as above.
+            unsafe { $body($($arg),*) }
+        }
+        const fn levels<T: Wrapping, const N: usize>() -> [$Kernel; 4] {
+            #[allow(unused_mut)]
+            let mut levels: [$Kernel; 4] = [portable::<T, N>; 4];
+            #[cfg(target_arch = "x86_64")]
+            {
+                levels[Level::Avx2 as usize] = avx2::<T, N>;
+                levels[Level::Avx512 as usize] = avx512::<T, N>;
+            }
+            #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+            {
+                levels[Level::Neon as usize] = neon::<T, N>;
+            }
+            levels
+        }
+    };
+}
+pub(crate) use generic_levels;
+
 /// Returns `value` such that the compiler does not know what it is. A loop whose step it does not know it leaves as it is,
 /// and vectorises the block within; else it would vectorise the loop over blocks, with gathers.
 #[inline(always)]
