@@ -32,6 +32,7 @@ pub struct Conversion {
 
 impl Conversion {
     /// Returns the conversion between two types.
+    #[cfg_attr(not(precompiled), inline)]
     pub fn new(of: Type, to: Type) -> Self {
         let mut conversion = Self {
             steps: [None; STEPS],
@@ -64,6 +65,7 @@ impl Conversion {
         }
     }
 
+    #[cfg_attr(not(precompiled), inline)]
     fn push_from_f32(&mut self, to: Type) {
         match to {
             Type::Float(to) => self.push(steps::f32_to_float(to)),
@@ -74,6 +76,7 @@ impl Conversion {
         }
     }
 
+    #[cfg_attr(not(precompiled), inline)]
     fn push_from_f64(&mut self, to: Type) {
         match to {
             Type::Float(Dtype::F64) => {}
@@ -87,6 +90,7 @@ impl Conversion {
         }
     }
 
+    #[cfg_attr(not(precompiled), inline)]
     fn push_from_integer(&mut self, of: Integer, to: Type) {
         match to {
             Type::Float(Dtype::F64) => self.push(steps::to_f64(of, false)),

@@ -21,6 +21,7 @@ use crate::exec::Exec;
 ///
 /// # Safety
 /// The tensors must be valid at all elements, `x` for reading and `out` for writing.
+#[inline]
 pub unsafe fn convert(exec: &Exec<'_>, x: &Tensor, out: &Tensor) -> Result<()> {
     let level = exec.level()?;
     // SAFETY: as the caller's.

@@ -5,6 +5,7 @@ use crate::dispatch::Kernels;
 use crate::element::Dtype;
 use crate::half::{bf16, f16, round_to_odd, sticky};
 use crate::level::Level;
+use crate::ops::integers::levels;
 
 /// Converts `n` elements. The two arrays must not overlap.
 pub type Cast = unsafe fn(n: usize, from: *const u8, to: *mut u8);
@@ -12,52 +13,6 @@ pub type Cast = unsafe fn(n: usize, from: *const u8, to: *mut u8);
 /// A step of a conversion: its kernel for each level, and the bytes of an element of the result.
 #[derive(Clone, Copy)]
 pub struct Step(pub &'static [Cast; 4], pub usize);
-
-/// Compiles a kernel, `$body(n, from, to)`, for each level.
-macro_rules! levels {
-    ($body:expr) => {{
-        unsafe fn portable(n: usize, from: *const u8, to: *mut u8) {
-            // SAFETY: every machine has this level; the rest as the caller's.
-            unsafe { $body(n, from, to) }
-        }
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,fma,f16c")]
-        unsafe fn avx2(n: usize, from: *const u8, to: *mut u8) {
-            // SAFETY: called only on a machine that has the level; the rest as the caller's.
-            unsafe { $body(n, from, to) }
-        }
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(
-            enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"
-        )]
-        unsafe fn avx512(n: usize, from: *const u8, to: *mut u8) {
-            // SAFETY: as above.
-            unsafe { $body(n, from, to) }
-        }
-        #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
-        #[target_feature(enable = "neon")]
-        unsafe fn neon(n: usize, from: *const u8, to: *mut u8) {
-            // SAFETY: as above.
-            unsafe { $body(n, from, to) }
-        }
-        /// In the order of `Level`. Levels of other architectures have the portable function.
-        static LEVELS: [Cast; 4] = {
-            #[allow(unused_mut)]
-            let mut levels: [Cast; 4] = [portable; 4];
-            #[cfg(target_arch = "x86_64")]
-            {
-                levels[Level::Avx2 as usize] = avx2;
-                levels[Level::Avx512 as usize] = avx512;
-            }
-            #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
-            {
-                levels[Level::Neon as usize] = neon;
-            }
-            levels
-        };
-        &LEVELS
-    }};
-}
 
 /// Returns the kernel that computes `$value` for each element `$x`: a loop that the compiler vectorises.
 macro_rules! cast {
@@ -73,7 +28,8 @@ macro_rules! cast {
                 unsafe { to.add(i).write(value) };
             }
         }
-        Step(levels!(body), size_of::<$B>())
+        let levels = levels!(Cast, (n: usize, from: *const u8, to: *mut u8), body);
+        Step(levels, size_of::<$B>())
     }};
 }
 
@@ -85,8 +41,8 @@ macro_rules! half {
             // SAFETY: as the caller's.
             unsafe { kernels.$method()(n, from.cast(), to.cast() $(, $prefetch)?) }
         }
-        static STEPS: [Cast; 4] = [convert::<0>, convert::<1>, convert::<2>, convert::<3>];
-        Step(&STEPS, size_of::<$To>())
+        const STEPS: &[Cast; 4] = &[convert::<0>, convert::<1>, convert::<2>, convert::<3>];
+        Step(STEPS, size_of::<$To>())
     }};
 }
 
@@ -128,6 +84,7 @@ macro_rules! truncate_wide {
 
 /// Returns the step from a type of integers to `f64`, rounded to nearest even; if `odd`, so that rounding it once more
 /// gives what one rounding gives.
+#[cfg_attr(not(precompiled), inline)]
 pub fn to_f64(of: Integer, odd: bool) -> Step {
     match of {
         Integer::I8 => cast!(i8 => f64, |x| f64::from(x)),
@@ -146,6 +103,7 @@ pub fn to_f64(of: Integer, odd: bool) -> Step {
 }
 
 /// Returns the step from a type of integers to `f32`, if there is one.
+#[cfg_attr(not(precompiled), inline)]
 pub fn to_f32(of: Integer) -> Option<Step> {
     match of {
         Integer::I8 => Some(cast!(i8 => f32, |x| f32::from(x))),
@@ -158,6 +116,7 @@ pub fn to_f32(of: Integer) -> Option<Step> {
 }
 
 /// Returns the step from `f64` to a type of integers.
+#[cfg_attr(not(precompiled), inline)]
 pub fn from_f64(to: Integer) -> Step {
     match to {
         Integer::I8 => cast!(f64 => i8, |x| truncate(x, -0x80, 0x7F) as i8),
@@ -172,11 +131,13 @@ pub fn from_f64(to: Integer) -> Step {
 }
 
 /// Returns the step from `f64` to `bool`.
+#[cfg_attr(not(precompiled), inline)]
 pub fn f64_to_bool() -> Step {
     cast!(f64 => u8, |x| u8::from(x != 0.0))
 }
 
 /// Returns the step from a type of integers to 64 bits, if it has fewer.
+#[cfg_attr(not(precompiled), inline)]
 pub fn to_i64(of: Integer) -> Option<Step> {
     match of {
         Integer::I8 => Some(cast!(i8 => i64, |x| i64::from(x))),
@@ -190,6 +151,7 @@ pub fn to_i64(of: Integer) -> Option<Step> {
 }
 
 /// Returns the step from integers of 64 bits to a type of integers, if that has fewer.
+#[cfg_attr(not(precompiled), inline)]
 pub fn from_i64(to: Integer) -> Option<Step> {
     match to {
         Integer::I8 | Integer::U8 => Some(cast!(i64 => i8, |x| x as i8)),
@@ -200,11 +162,13 @@ pub fn from_i64(to: Integer) -> Option<Step> {
 }
 
 /// Returns the step from integers of 64 bits to `bool`.
+#[cfg_attr(not(precompiled), inline)]
 pub fn i64_to_bool() -> Step {
     cast!(i64 => u8, |x| u8::from(x != 0))
 }
 
 /// Returns the step from a floating-point type to `f32`, if it is another.
+#[cfg_attr(not(precompiled), inline)]
 pub fn float_to_f32(of: Dtype) -> Option<Step> {
     match of {
         Dtype::F32 => None,
@@ -215,6 +179,7 @@ pub fn float_to_f32(of: Dtype) -> Option<Step> {
 }
 
 /// Returns the step from `f32` to a floating-point type, if it is another.
+#[cfg_attr(not(precompiled), inline)]
 pub fn f32_to_float(to: Dtype) -> Option<Step> {
     match to {
         Dtype::F32 => None,
@@ -226,6 +191,7 @@ pub fn f32_to_float(to: Dtype) -> Option<Step> {
 
 /// Returns the step from `f64` to `f32`; if `odd`, such that rounding the result once more, to 16 bits, gives what one
 /// rounding gives.
+#[cfg_attr(not(precompiled), inline)]
 pub fn narrow(odd: bool) -> Step {
     if odd {
         cast!(f64 => u32, |x| round_to_odd(x))
@@ -235,11 +201,13 @@ pub fn narrow(odd: bool) -> Step {
 }
 
 /// Returns the step from `f32` to `f64`.
+#[cfg_attr(not(precompiled), inline)]
 pub fn widen() -> Step {
     cast!(f32 => f64, |x| f64::from(x))
 }
 
 /// Returns the step from any byte to a `bool`.
+#[cfg_attr(not(precompiled), inline)]
 pub fn to_bool() -> Step {
     cast!(u8 => u8, |x| u8::from(x != 0))
 }
