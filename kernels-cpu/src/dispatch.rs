@@ -20,6 +20,7 @@ use crate::simd::Token;
 #[cfg(precompiled)]
 use crate::{for_each_element, for_each_storage};
 use crate::{for_each_elementwise, for_each_row_map};
+#[cfg(precompiled)]
 use levels::cast_same_type;
 pub use levels::is_element;
 

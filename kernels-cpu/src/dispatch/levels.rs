@@ -1,5 +1,6 @@
 //! A kernel as one generic function for each level, compiled where a type is named or, with `cfg(precompiled)`, here.
 
+#[cfg(precompiled)]
 use core::mem::transmute_copy;
 
 use super::Compute;
@@ -10,6 +11,7 @@ use crate::element::Storage;
 ///
 /// # Safety
 /// `A` and `B` must be the same type.
+#[cfg(precompiled)]
 #[inline(always)]
 pub const unsafe fn cast_same_type<A: Copy, B: Copy>(value: A) -> B {
     const { assert!(size_of::<A>() == size_of::<B>()) }

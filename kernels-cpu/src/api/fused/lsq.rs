@@ -131,7 +131,15 @@ impl<T: Storage> Lsq<T> {
         let copy = scratch.wrapping_add(left);
         let x = StridedVector::new(self.x.get(), self.incs.x);
         // SAFETY: the caller vouches for x and the room.
-        unsafe { widen_strided(k.level(), self.n, x, copy) };
+        unsafe {
+            if const { is_element::<T>() } {
+                for j in 0..self.n {
+                    copy.add(j).write((*x.at(j)).into_compute());
+                }
+            } else {
+                widen_strided(k.level(), self.n, x, copy);
+            }
+        }
         (Some(Shared::new(copy)), left)
     }
 

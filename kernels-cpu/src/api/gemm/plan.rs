@@ -36,12 +36,35 @@ pub enum Cut {
 
 /// An `m` by `n` matrix C, split into a grid of cells.
 #[derive(Clone, Copy)]
-pub struct Cells {
+pub struct Cells<G = MicroTiles> {
     m: usize,
     n: usize,
     rows: usize,
     columns: usize,
-    grain: (usize, usize),
+    grain: G,
+}
+
+/// Rows and columns at multiples of which cells begin.
+pub trait Grain: Copy {
+    fn get(self) -> (usize, usize);
+}
+
+/// The largest micro-tile of all levels, which is a multiple of the micro-tile of most levels.
+#[derive(Clone, Copy)]
+pub struct MicroTiles;
+
+impl Grain for MicroTiles {
+    #[inline(always)]
+    fn get(self) -> (usize, usize) {
+        (MAX_MR, MAX_NR)
+    }
+}
+
+impl Grain for (usize, usize) {
+    #[inline(always)]
+    fn get(self) -> (usize, usize) {
+        self
+    }
 }
 
 /// Transposes all products (C^T = B^T A^T) if needed: so that n = 1 if one of m and n is 1, for `gemv.rs`; otherwise so
@@ -87,7 +110,7 @@ impl<T: Element> BatchPlan<T> {
             tasks(exec, each, usize::MAX)
         };
         let cut = if by_cell > 1 {
-            Cut::Grid(Cells::new((p.m, p.n), by_cell, GRAIN))
+            Cut::Grid(Cells::new((p.m, p.n), by_cell, MicroTiles))
         } else {
             Cut::Batch {
                 tasks: by_product,
@@ -170,22 +193,21 @@ fn prefetch_pays<T: Element>(batch: &Batch<T>) -> bool {
     batch.count > 1 && multiplications(&batch.first) >= LARGE && detect::exceeds_fast_cache(bytes)
 }
 
-/// C is split at multiples of these rows and columns: the largest micro-tile of all levels, which is a multiple of the
-/// micro-tile of most levels.
-pub const GRAIN: (usize, usize) = (MAX_MR, MAX_NR);
-
 /// Returns the size of the largest part when `extent` is split into `parts` parts at multiples of `grain`.
 fn part(extent: usize, parts: usize, grain: usize) -> usize {
     let grain = grain.max(1);
     (share(extent, parts).div_ceil(grain) * grain).min(extent)
 }
 
-impl Cells {
+impl<G: Grain> Cells<G> {
     /// Returns the grid for this many tasks, of cells that begin at multiples of `grain`: the one whose largest cell is
     /// smallest, and among those the one that repeats the least packing.
-    pub fn new((m, n): (usize, usize), tasks: usize, grain: (usize, usize)) -> Self {
+    pub fn new((m, n): (usize, usize), tasks: usize, grain: G) -> Self {
         let cost = |&(rows, columns): &(usize, usize)| {
-            let (m, n) = (part(m, rows, grain.0), part(n, columns, grain.1));
+            let (m, n) = (
+                part(m, rows, grain.get().0),
+                part(n, columns, grain.get().1),
+            );
             (m.saturating_mul(n), m.saturating_add(n))
         };
         let grids = (1..=tasks).filter_map(|rows| Some((rows, tasks.checked_div(rows)?)));
@@ -218,8 +240,8 @@ impl Cells {
             let from = (index * each).min(extent);
             (from, each.min(extent - from))
         };
-        let rows = at(self.m, self.rows, row, self.grain.0);
-        let columns = at(self.n, self.columns, column, self.grain.1);
+        let rows = at(self.m, self.rows, row, self.grain.get().0);
+        let columns = at(self.n, self.columns, column, self.grain.get().1);
         (rows.1 > 0 && columns.1 > 0).then_some((rows, columns))
     }
 }

@@ -1,7 +1,7 @@
 //! Runs checked products of integers: orientation, scratch memory, and the split into tasks.
 
 use super::{Integers, Operands, Output, ProductTypes};
-use crate::api::gemm::plan::{Cells, GRAIN, tasks};
+use crate::api::gemm::plan::{Cells, Grain, MicroTiles, tasks};
 use crate::detect::{Extensions, Geometry};
 use crate::dispatch;
 use crate::error::{Error, Result};
@@ -119,7 +119,7 @@ pub unsafe fn batch(
     let packs_nothing = is_in_place(r, (p.m, p.n, p.k));
     let bytes = if packs_nothing { 0 } else { bytes };
     exec.with_scratch(exec.threads(), bytes, |scratch| {
-        in_tasks(exec, &p, (count, GRAIN), &|task, p| {
+        in_tasks(exec, &p, (count, MicroTiles.get()), &|task, p| {
             scratch.with_optional_block(task, |block, len| {
                 let block = block.wrapping_add(block.align_offset(LINE));
                 // SAFETY: the machine has the level and its extensions; the caller vouches for the matrices. Tasks write
@@ -230,7 +230,7 @@ pub unsafe fn packed_batch(
             && packed_as(types.operands, level, extensions) != types.operands,
     });
     let (blocks, bytes) = packed_blocks(r, (p.m, p.n, p.k));
-    let grain = (GRAIN.0, packed_by.b.most);
+    let grain = (MicroTiles.get().0, packed_by.b.most);
     exec.with_optional_scratch(exec.threads(), bytes, |scratch| {
         in_tasks(exec, &p, (count, grain), &|task, p| {
             scratch.with_optional_block(task, |block, len| {
