@@ -75,10 +75,13 @@ pub unsafe fn matmul_packed(
     epilogue: Option<&Epilogue<'_>>,
 ) -> Result<()> {
     match backend {
-        // SAFETY: as the caller's.
-        Backend::Host(exec) => Ok(unsafe {
-            diptych::tensor::matmul_packed(exec, alpha, a, packed, size, beta, c, epilogue)?
-        }),
+        Backend::Host(exec) => {
+            // SAFETY: as the caller's.
+            unsafe {
+                diptych::tensor::matmul_packed(exec, alpha, a, packed, size, beta, c, epilogue)?;
+            }
+            Ok(())
+        }
         Backend::Device(_) => Err(diptych::Error::Unsupported { arg: "packed" }.into()),
     }
 }

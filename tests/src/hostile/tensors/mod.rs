@@ -183,8 +183,12 @@ fn is_half(kind: Kind) -> bool {
 
 /// Returns the bits of a number as `f32`.
 fn widened(kind: Kind, bits: u64) -> u64 {
-    typed!(kind, T => f64::from(diptych::Storage::into_compute(T::of_pattern(bits))) as f32)
-        .pattern()
+    let bits = bits as u16;
+    let wide = match kind {
+        Kind { code: 4, .. } => diptych::bf16::from_bits(bits).to_f32(),
+        _ => diptych::f16::from_bits(bits).to_f32(),
+    };
+    wide.pattern()
 }
 
 /// Draws the type of results that are rounded to that of the elements, or are not.
