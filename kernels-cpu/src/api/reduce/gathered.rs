@@ -7,7 +7,7 @@ use super::fold::{FoldKernels, StridedVector};
 use super::reduction::OfVector;
 use super::search::Search;
 use super::tree::ChunkTree;
-use super::widened::WidenedChunks;
+use super::widened::WidenedVector;
 use crate::dispatch::is_element;
 use crate::element::{Element, Storage};
 use crate::level::Level;
@@ -119,14 +119,11 @@ pub fn of_strided<M: Storage, R>(
     x: StridedVector<M>,
     body: impl FnOnce(&mut dyn Chunks) -> R,
 ) -> R {
-    let mut strided = Strided {
-        x,
-        copy: Chunk::new(),
-    };
     if const { is_element::<M>() } {
-        body(&mut strided)
+        let copy = Chunk::new();
+        body(&mut Strided { x, copy })
     } else {
-        body(&mut WidenedChunks::<M>::new(level, &mut strided))
+        body(&mut WidenedVector::new(level, x))
     }
 }
 

@@ -35,8 +35,7 @@ const MOST_BYTES: usize = 4 << 20;
 ///
 /// # Safety
 /// `x`, and `y` if it is another vector, must be valid at `n` elements.
-// Not inlined, because of its stack.
-#[inline(never)]
+#[inline(always)]
 pub unsafe fn fold_widened<M: Storage>(
     fold: FoldKernels<Compute<M>>,
     n: usize,
@@ -44,34 +43,103 @@ pub unsafe fn fold_widened<M: Storage>(
     y: StridedVector<M>,
     param: Compute<M>,
 ) -> Folded<Compute<M>> {
-    let level = fold.level;
-    let is_pair = x.at(0) != y.at(0) || x.inc != y.inc;
+    // SAFETY: as the caller's.
+    unsafe {
+        if x.at(0) == y.at(0) && x.inc == y.inc {
+            fold_one(fold, n, x, param)
+        } else {
+            fold_pair(fold, n, x, y, param)
+        }
+    }
+}
+
+/// [`fold_widened`] of one vector. A function of its own, like the next, because of its stack.
+///
+/// # Safety
+/// As there.
+#[inline(never)]
+unsafe fn fold_one<M: Storage>(
+    fold: FoldKernels<Compute<M>>,
+    n: usize,
+    x: StridedVector<M>,
+    param: Compute<M>,
+) -> Folded<Compute<M>> {
+    let mut buffer = Chunk::new();
+    let p = buffer.start();
+    fold_chunks(fold, n, |from, len| {
+        // SAFETY: as the caller's; a chunk fits the buffer.
+        unsafe {
+            widen_strided(fold.level, len, x.from(from), p);
+            (fold.vector)(len, p, 1, p, 1, param)
+        }
+    })
+}
+
+/// [`fold_widened`] of two vectors.
+///
+/// # Safety
+/// As there.
+#[inline(never)]
+unsafe fn fold_pair<M: Storage>(
+    fold: FoldKernels<Compute<M>>,
+    n: usize,
+    x: StridedVector<M>,
+    y: StridedVector<M>,
+    param: Compute<M>,
+) -> Folded<Compute<M>> {
     let mut buffers = [const { Chunk::new() }; 2];
     let [p, q] = buffers.each_mut().map(Chunk::start);
-    let zero = Folded(Compute::<M>::ZERO, Compute::<M>::ZERO);
-    let mut tree = ChunkTree::EMPTY;
-    let mut from = 0;
-    // SAFETY: as the caller's; a chunk fits a buffer.
-    unsafe {
-        loop {
-            let len = CHUNK.min(n - from);
-            widen_strided(level, len, x.from(from), p);
-            let q = if is_pair {
-                widen_strided(level, len, y.from(from), q);
-                q
-            } else {
-                p
-            };
-            let folded = (fold.vector)(len, p, 1, q, 1, param);
-            from += len;
-            if from == n && from == len {
-                return folded;
-            }
-            tree.push(folded, |a, b| fold.join.both(a, b));
-            if from == n {
-                return tree.finish(|a, b| fold.join.both(a, b)).unwrap_or(zero);
-            }
+    fold_chunks(fold, n, |from, len| {
+        // SAFETY: as the caller's; a chunk fits a buffer.
+        unsafe {
+            widen_strided(fold.level, len, x.from(from), p);
+            widen_strided(fold.level, len, y.from(from), q);
+            (fold.vector)(len, p, 1, q, 1, param)
         }
+    })
+}
+
+/// Returns the tree over the chunks of `n` elements; `chunk` folds one, from its first element and its length.
+#[inline(always)]
+fn fold_chunks<T: Element>(
+    fold: FoldKernels<T>,
+    n: usize,
+    mut chunk: impl FnMut(usize, usize) -> Folded<T>,
+) -> Folded<T> {
+    let join = |a, b| fold.join.both(a, b);
+    let mut tree = ChunkTree::EMPTY;
+    for from in (CHUNK..n).step_by(CHUNK) {
+        tree.push(chunk(from - CHUNK, CHUNK), join);
+    }
+    let last = n.saturating_sub(1) / CHUNK * CHUNK;
+    let folded = chunk(last, n - last);
+    if last == 0 {
+        return folded;
+    }
+    tree.push(folded, join);
+    tree.finish(join).unwrap_or(folded)
+}
+
+/// A vector that is widened chunk by chunk.
+pub struct WidenedVector<M: Storage> {
+    level: Level,
+    x: StridedVector<M>,
+    widened: Chunk<Compute<M>>,
+}
+
+impl<M: Storage> WidenedVector<M> {
+    pub fn new(level: Level, x: StridedVector<M>) -> Self {
+        let widened = Chunk::new();
+        Self { level, x, widened }
+    }
+}
+
+impl<M: Storage> Chunks for WidenedVector<M> {
+    unsafe fn chunk(&mut self, from: usize, len: usize) -> (*const u8, isize) {
+        let to = self.widened.start();
+        // SAFETY: the caller's vector has these elements, and there is room for a chunk.
+        unsafe { widen_strided(self.level, len, self.x.from(from), to) };
+        (to.cast_const().cast(), 0)
     }
 }
 
