@@ -262,7 +262,7 @@ impl<T: Element> Loops<'_, T> {
         let direct = to.is_direct();
         let (alpha, beta) = to.microkernel_scalars();
         // The lines of the next micro-panel are shared by the micro-tiles that prefetch; a single one fetches half of them.
-        let tiles = block.rows / microkernels.mr();
+        let tiles = block.rows / microkernels.mr().max(1);
         let row = b.b.rs.unsigned_abs() * size_of::<T>();
         let stride = row.checked_div(tiles).unwrap_or(0).min(LINE);
         if self.touches && tiles < 2 {
