@@ -21,10 +21,11 @@ use crate::{raw, with_element};
 
 /// The dot products along the last axes of `x` and `y`; the other axes are broadcast, and `out` has exactly the broadcast
 /// shape. Each has the bits of [`dot`](crate::dot()). All have one type of floats, but results of `f16` and `bf16`
-/// may also be `f32`, not rounded; or they are the integers of a [`matmul`].
+/// may also be `f32`, not rounded; or they are the integers of a
+/// [`matmul`](super::matmul()).
 ///
 /// # Errors
-/// As [`matmul`].
+/// As [`matmul`](super::matmul()).
 ///
 /// # Safety
 /// The tensors must be valid at all elements, inputs for reading and the output for writing.

@@ -33,8 +33,8 @@ impl<T> MatrixPair<T> {
         MatrixPair {
             m: self.m,
             n: self.n,
-            x: Matrix::new(x.ptr.cast(), x.rs, x.cs),
-            out: Matrix::new(out.ptr.cast(), out.rs, out.cs),
+            x: Matrix::batched(x.ptr.cast(), x.rs, x.cs, x.bs),
+            out: Matrix::batched(out.ptr.cast(), out.rs, out.cs, out.bs),
         }
     }
 
