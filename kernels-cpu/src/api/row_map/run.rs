@@ -198,7 +198,7 @@ impl<T: Element> RowMapKernels<T> {
         let tasks = exec.tasks(pair.bytes(), share(pair.n, COLUMNS));
         if tasks == 1 {
             // SAFETY: as the caller's.
-            return unsafe { self.step_of(pair, statistics, stream) };
+            return unsafe { self.step_alone(pair, statistics, stream) };
         }
         let each = share(share(pair.n, COLUMNS), tasks) * COLUMNS;
         let shared = statistics.map(Shared::new);
@@ -207,7 +207,7 @@ impl<T: Element> RowMapKernels<T> {
             let part = pair.columns(from, each.min(pair.n - from));
             let statistics = shared.map(|one| one.get().cast_const());
             // SAFETY: as the caller's; no other task has these columns.
-            unsafe { self.step_of(part, &statistics, stream) };
+            unsafe { self.step_alone(part, &statistics, stream) };
         });
     }
 
@@ -215,19 +215,32 @@ impl<T: Element> RowMapKernels<T> {
     ///
     /// # Safety
     /// As there.
-    #[inline(always)]
-    unsafe fn step_of<M: Storage<Compute = T>>(
+    unsafe fn step_alone<M: Storage<Compute = T>>(
         &self,
         pair: MatrixPair<M>,
         statistics: &Statistics<T>,
         stream: bool,
     ) {
-        // SAFETY: as the caller's. Elements that are not widened are of the type of arithmetic.
+        let MatrixPair { m, n, x, out } = pair;
+        if const { !is_element::<M>() } {
+            // SAFETY: as the caller's.
+            return unsafe { self.widened_tiles(pair, statistics) };
+        }
+        // Elements that are not widened are of the type of arithmetic.
+        let (p, q) = (x.ptr.cast::<T>(), out.ptr.cast::<T>());
+        let has_rows = (x.cs == 1 && out.cs == 1) || n == 1;
+        let has_columns = (x.rs == 1 && out.rs == 1) || m == 1;
+        let stream = |len: usize| stream && len * size_of::<T>() >= STREAMED;
+        // SAFETY: as the caller's.
         unsafe {
-            if const { is_element::<M>() } {
-                self.step_alone(pair.cast(), statistics, stream);
+            if has_columns && (n == 1 || !has_rows) {
+                let (from, to) = ((p, x.cs), (q, out.cs));
+                (self.of_columns)(self.level, [m, n], from, statistics, to, stream(m));
+            } else if has_rows {
+                let (from, to) = ((p, x.rs), (q, out.rs));
+                (self.of_rows)(self.level, [m, n], from, statistics, to, stream(n));
             } else {
-                self.widened_tiles(pair, statistics);
+                self.tiles(pair.cast(), statistics);
             }
         }
     }
@@ -289,29 +302,6 @@ impl<T: Element> RowMapKernels<T> {
                         round_strided(self.level, len, tile.add(number * len), out);
                     }
                 }
-            }
-        }
-    }
-
-    /// [`RowMapKernels::step`] on this thread, of elements in the type of arithmetic.
-    ///
-    /// # Safety
-    /// As there.
-    unsafe fn step_alone(&self, pair: MatrixPair<T>, statistics: &Statistics<T>, stream: bool) {
-        let MatrixPair { m, n, x, out } = pair;
-        let has_rows = (x.cs == 1 && out.cs == 1) || n == 1;
-        let has_columns = (x.rs == 1 && out.rs == 1) || m == 1;
-        let stream = |len: usize| stream && len * size_of::<T>() >= STREAMED;
-        // SAFETY: as the caller's.
-        unsafe {
-            if has_columns && (n == 1 || !has_rows) {
-                let (from, to) = ((x.ptr, x.cs), (out.ptr, out.cs));
-                (self.of_columns)(self.level, [m, n], from, statistics, to, stream(m));
-            } else if has_rows {
-                let (from, to) = ((x.ptr, x.rs), (out.ptr, out.rs));
-                (self.of_rows)(self.level, [m, n], from, statistics, to, stream(n));
-            } else {
-                self.tiles(pair, statistics);
             }
         }
     }
