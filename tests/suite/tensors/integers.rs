@@ -336,45 +336,60 @@ fn threads_change_nothing() {
     random(2, 600_000, &exec);
 }
 
+/// Sums along the first axis, and over both, of elements that are all this value.
+fn try_constant<T: Whole>(exec: &Exec<'_>, shape: [i64; 2], value: T) {
+    let [rows, columns] = shape;
+    let mut x = Array::<T>::with_strides(&shape, vec![columns, 1]);
+    x.fill(|| value);
+    for reduction in reductions() {
+        if !reduction.gives_total && !reduction.gives_index || reduction.name == "prod" {
+            continue;
+        }
+        for (axes, results, elements) in
+            [(Some(&[0][..]), columns, rows), (None, 1, rows * columns)]
+        {
+            let shape = [results];
+            let shape = if axes.is_some() { &shape[..] } else { &[] };
+            let mut out = Array::<i64>::with_strides(shape, vec![1; shape.len()]);
+            let (from, to) = (described(&mut x), described(&mut out));
+            // SAFETY: the tensors are valid.
+            unsafe { (reduction.call)(exec, &from, axes, &to) }.unwrap();
+            let want = integers::reduction(reduction.name, &vec![value.wide(); elements as usize]);
+            for index in indices(shape).iter().take(200) {
+                let what = (reduction.name, rows, columns, value.wide());
+                assert_eq!(out.get(index), want, "{what:?} at {index:?}");
+            }
+        }
+    }
+}
+
 /// Lanes of few bits overflow after more rows than a kernel takes: sums of bytes that are all extreme.
 #[test]
 fn long_sums_of_bytes_are_exact() {
     for &level in levels() {
         let exec = Exec::new().with_level(level).unwrap();
-        for shape in [
-            [1_i64, 3_000_000],
-            [3_000_000, 1],
-            [20_000, 70],
-            [70_000, 3],
-        ] {
+        for shape in [[1, 3_000_000], [3_000_000, 1], [20_000, 70], [70_000, 3]] {
             for value in [i8::MIN, i8::MAX, -1] {
-                let strides = vec![shape[1], 1];
-                let mut x = Array::<i8>::with_strides(&shape, strides.clone());
-                x.fill(|| value);
-                for reduction in reductions() {
-                    let columns = [shape[1]];
-                    let mut out = Array::<i64>::with_strides(&columns, vec![1]);
-                    if !reduction.gives_total && !reduction.gives_index || reduction.name == "prod"
-                    {
-                        continue;
-                    }
-                    let (from, to) = (described(&mut x), described(&mut out));
-                    // SAFETY: the tensors are valid.
-                    unsafe { (reduction.call)(&exec, &from, Some(&[0]), &to) }.unwrap();
-                    let of = vec![i64::from(value); shape[0] as usize];
-                    let want = integers::reduction(reduction.name, &of);
-                    for j in 0..shape[1].min(200) {
-                        assert_eq!(out.get(&[j]), want, "{} of {shape:?}", reduction.name);
-                    }
-                    let mut all = Array::<i64>::with_strides(&[], vec![]);
-                    let to = described(&mut all);
-                    // SAFETY: as above.
-                    unsafe { (reduction.call)(&exec, &from, None, &to) }.unwrap();
-                    let of = vec![i64::from(value); (shape[0] * shape[1]) as usize];
-                    let want = integers::reduction(reduction.name, &of);
-                    assert_eq!(all.get(&[]), want, "{} of {shape:?}", reduction.name);
-                }
+                try_constant(&exec, shape, value);
             }
+            try_constant(&exec, shape, u8::MAX);
+        }
+    }
+}
+
+/// Every number of elements behind the last whole row of lanes, around the most rows that a kernel takes at once.
+#[test]
+fn sums_of_bytes_are_exact_whatever_their_number() {
+    let rows = [1, 2, 126, 127, 128, 129, 253, 254, 255, 256, 600];
+    for &level in levels() {
+        let exec = Exec::new().with_level(level).unwrap();
+        for n in rows
+            .into_iter()
+            .flat_map(|rows| [-1, 0, 1, 31, 63].map(|rest| 64 * rows + rest))
+        {
+            try_constant(&exec, [1, n], u8::MAX);
+            try_constant(&exec, [1, n], i8::MIN);
+            try_constant(&exec, [n, 1], u8::MAX);
         }
     }
 }

@@ -211,11 +211,20 @@ searches! {
     Max { I8 i8 u8 64; U8 u8 u8 64; I32 i32 u32 16; I64 i64 u64 16; }
 }
 
-/// Defines folds: for each type of elements its lanes, the elements of a row, the most rows of a call, and the step. The
-/// lanes of a row are a few registers.
+/// Returns the most rows of a call, and leaves room in each lane for the elements behind them: `lane` is the greatest number
+/// of a lane, `step` the most that a step adds to it, in magnitude. 0 if nothing is added, or if lanes may wrap.
+const fn most_rows(lane: u64, step: u64) -> usize {
+    match lane.checked_div(step) {
+        Some(steps) => steps as usize - 1,
+        None => usize::MAX,
+    }
+}
+
+/// Defines folds: for each type of elements its lanes, the elements of a row, the most that a step adds to a lane (see
+/// [`most_rows`]), the start of a lane, what changes nothing, and the step. The lanes of a row are a few registers.
 macro_rules! folds {
     ($($(#[$doc:meta])* $Fold:ident $join:ident {
-        $($of:ident $T:ident as $Lane:ident, $width:literal, $most:expr, $empty:expr, $neutral:expr, |$lane:ident, $x:ident| $step:expr;)*
+        $($of:ident $T:ident as $Lane:ident, $width:literal, $added:expr, $empty:expr, $neutral:expr, |$lane:ident, $x:ident| $step:expr;)*
     })*) => {$(
         $(#[$doc])*
         pub struct $Fold;
@@ -244,7 +253,7 @@ macro_rules! folds {
                             fold_rows::<$Fold, $T, $width>
                         ),
                         width: $width,
-                        most: $most,
+                        most: const { most_rows($Lane::MAX as u64, $added) },
                         size: size_of::<$T>(),
                         neutral: $neutral as u64,
                         join: Join::$join,
@@ -259,50 +268,50 @@ folds! {
     /// The sum.
     Sum Add {
         I8 i8 as i16, 64, 128, 0, 0, |lane, x| lane.wrapping_add(i16::from(x));
-        U8 u8 as i16, 64, 128, 0, 0, |lane, x| lane.wrapping_add(i16::from(x));
-        I32 i32 as i64, 16, usize::MAX, 0, 0, |lane, x| lane.wrapping_add(i64::from(x));
-        I64 i64 as i64, 16, usize::MAX, 0, 0, |lane, x| lane.wrapping_add(x);
+        U8 u8 as i16, 64, 255, 0, 0, |lane, x| lane.wrapping_add(i16::from(x));
+        I32 i32 as i64, 16, 0, 0, 0, |lane, x| lane.wrapping_add(i64::from(x));
+        I64 i64 as i64, 16, 0, 0, 0, |lane, x| lane.wrapping_add(x);
     }
     /// The sum of the absolute values.
     AbsSum Add {
         I8 i8 as i16, 64, 128, 0, 0, |lane, x| lane.wrapping_add(i16::from(x.unsigned_abs()));
-        U8 u8 as i16, 64, 128, 0, 0, |lane, x| lane.wrapping_add(i16::from(x));
-        I32 i32 as i64, 16, usize::MAX, 0, 0, |lane, x| lane.wrapping_add(i64::from(x.unsigned_abs()));
-        I64 i64 as i64, 16, usize::MAX, 0, 0, |lane, x| lane.wrapping_add(x.wrapping_abs());
+        U8 u8 as i16, 64, 255, 0, 0, |lane, x| lane.wrapping_add(i16::from(x));
+        I32 i32 as i64, 16, 0, 0, 0, |lane, x| lane.wrapping_add(i64::from(x.unsigned_abs()));
+        I64 i64 as i64, 16, 0, 0, 0, |lane, x| lane.wrapping_add(x.wrapping_abs());
     }
     /// The sum of the squares.
     SumSq Add {
-        I8 i8 as i32, 32, 1 << 14, 0, 0, |lane, x| lane.wrapping_add((i16::from(x) * i16::from(x)).into());
-        U8 u8 as i32, 32, 1 << 14, 0, 0, |lane, x| lane.wrapping_add((u16::from(x) * u16::from(x)).into());
-        I32 i32 as i64, 16, usize::MAX, 0, 0, |lane, x| lane.wrapping_add(i64::from(x) * i64::from(x));
-        I64 i64 as i64, 16, usize::MAX, 0, 0, |lane, x| lane.wrapping_add(x.wrapping_mul(x));
+        I8 i8 as i32, 32, 128 * 128, 0, 0, |lane, x| lane.wrapping_add((i16::from(x) * i16::from(x)).into());
+        U8 u8 as i32, 32, 255 * 255, 0, 0, |lane, x| lane.wrapping_add((u16::from(x) * u16::from(x)).into());
+        I32 i32 as i64, 16, 0, 0, 0, |lane, x| lane.wrapping_add(i64::from(x) * i64::from(x));
+        I64 i64 as i64, 16, 0, 0, 0, |lane, x| lane.wrapping_add(x.wrapping_mul(x));
     }
     /// The product.
     Product Multiply {
-        I8 i8 as i64, 16, usize::MAX, 1, 1, |lane, x| lane.wrapping_mul(i64::from(x));
-        U8 u8 as i64, 16, usize::MAX, 1, 1, |lane, x| lane.wrapping_mul(i64::from(x));
-        I32 i32 as i64, 16, usize::MAX, 1, 1, |lane, x| lane.wrapping_mul(i64::from(x));
-        I64 i64 as i64, 16, usize::MAX, 1, 1, |lane, x| lane.wrapping_mul(x);
+        I8 i8 as i64, 16, 0, 1, 1, |lane, x| lane.wrapping_mul(i64::from(x));
+        U8 u8 as i64, 16, 0, 1, 1, |lane, x| lane.wrapping_mul(i64::from(x));
+        I32 i32 as i64, 16, 0, 1, 1, |lane, x| lane.wrapping_mul(i64::from(x));
+        I64 i64 as i64, 16, 0, 1, 1, |lane, x| lane.wrapping_mul(x);
     }
     /// The least element.
     Min Least {
-        I8 i8 as i8, 64, usize::MAX, i8::MAX, i8::MAX, |lane, x| lane.min(x);
-        U8 u8 as u8, 64, usize::MAX, u8::MAX, u8::MAX, |lane, x| lane.min(x);
-        I32 i32 as i32, 16, usize::MAX, i32::MAX, i32::MAX, |lane, x| lane.min(x);
-        I64 i64 as i64, 16, usize::MAX, i64::MAX, i64::MAX, |lane, x| lane.min(x);
+        I8 i8 as i8, 64, 0, i8::MAX, i8::MAX, |lane, x| lane.min(x);
+        U8 u8 as u8, 64, 0, u8::MAX, u8::MAX, |lane, x| lane.min(x);
+        I32 i32 as i32, 16, 0, i32::MAX, i32::MAX, |lane, x| lane.min(x);
+        I64 i64 as i64, 16, 0, i64::MAX, i64::MAX, |lane, x| lane.min(x);
     }
     /// The greatest element.
     Max Greatest {
-        I8 i8 as i8, 64, usize::MAX, i8::MIN, i8::MIN, |lane, x| lane.max(x);
-        U8 u8 as u8, 64, usize::MAX, u8::MIN, u8::MIN, |lane, x| lane.max(x);
-        I32 i32 as i32, 16, usize::MAX, i32::MIN, i32::MIN, |lane, x| lane.max(x);
-        I64 i64 as i64, 16, usize::MAX, i64::MIN, i64::MIN, |lane, x| lane.max(x);
+        I8 i8 as i8, 64, 0, i8::MIN, i8::MIN, |lane, x| lane.max(x);
+        U8 u8 as u8, 64, 0, u8::MIN, u8::MIN, |lane, x| lane.max(x);
+        I32 i32 as i32, 16, 0, i32::MIN, i32::MIN, |lane, x| lane.max(x);
+        I64 i64 as i64, 16, 0, i64::MIN, i64::MIN, |lane, x| lane.max(x);
     }
     /// The number of elements that are not 0.
     Nonzero Add {
-        I8 i8 as i8, 64, 126, 0, 0, |lane, x| lane.wrapping_add(i8::from(x != 0));
-        U8 u8 as i8, 64, 126, 0, 0, |lane, x| lane.wrapping_add(i8::from(x != 0));
-        I32 i32 as i32, 16, 1 << 30, 0, 0, |lane, x| lane.wrapping_add(i32::from(x != 0));
-        I64 i64 as i64, 16, usize::MAX, 0, 0, |lane, x| lane.wrapping_add(i64::from(x != 0));
+        I8 i8 as i8, 64, 1, 0, 0, |lane, x| lane.wrapping_add(i8::from(x != 0));
+        U8 u8 as i8, 64, 1, 0, 0, |lane, x| lane.wrapping_add(i8::from(x != 0));
+        I32 i32 as i32, 16, 1, 0, 0, |lane, x| lane.wrapping_add(i32::from(x != 0));
+        I64 i64 as i64, 16, 0, 0, 0, |lane, x| lane.wrapping_add(i64::from(x != 0));
     }
 }
