@@ -153,6 +153,30 @@ impl<'a> Exec<'a> {
         }
     }
 
+    /// Calls `body` with these settings and the level that is active now, for calls that read it more than once: another
+    /// thread may [force](Level::force) another one meanwhile.
+    ///
+    /// # Errors
+    /// `LevelUnavailable`; those of `body`.
+    #[inline]
+    pub(crate) fn with_level_fixed<R>(
+        &self,
+        body: impl FnOnce(&Exec<'a>) -> Result<R>,
+    ) -> Result<R> {
+        let exec = Exec {
+            level: Some(self.level()?),
+            extensions: self.extensions(),
+            pool: self.pool,
+            max_threads: self.max_threads,
+            workspace: Cell::new(self.take_workspace()),
+        };
+        let result = body(&exec);
+        if let Some(workspace) = exec.workspace.take() {
+            self.workspace.set(Some(workspace));
+        }
+        result
+    }
+
     /// Returns how many tasks can run at once.
     #[inline]
     pub(crate) fn threads(&self) -> usize {

@@ -16,6 +16,7 @@ use crate::dlpack::{CPU, CUDA};
 use crate::dtype::Dtype;
 use crate::errors::{Class, fetch, refuse, unreadable};
 use crate::operand::{Hold, Kind, Operand};
+use crate::packed::Packed;
 use crate::{exchange, number, numpy};
 
 /// Reads an argument that is neither an exact NumPy array nor a Python number.
@@ -100,6 +101,14 @@ unsafe fn read_buffer(operand: &mut Operand, function: &str, name: &str) -> PyRe
     unsafe {
         if ffi::PyObject_CheckBuffer(operand.object) == 0 {
             return Ok(false);
+        }
+        if Packed::of(operand.object).is_some() {
+            return refuse(
+                Class::Dtype,
+                format!(
+                    "{function}: {name} is packed: only matmul and gemm take it, as their second factor"
+                ),
+            );
         }
         let mut view = Box::new(MaybeUninit::<ffi::Py_buffer>::zeroed());
         if ffi::PyObject_GetBuffer(operand.object, view.as_mut_ptr(), ffi::PyBUF_RECORDS_RO) != 0 {

@@ -9,11 +9,14 @@ use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 
 use crate::arguments::Arguments;
+use crate::call;
 use crate::dtype::Dtype;
 use crate::errors::{Class, raise, refuse, shape_of};
 use crate::explain::explain;
 use crate::operand::Operand;
+use crate::tensor;
 use diptych::Exec;
+use diptych::tensor::matmul_packed_size;
 
 /// A cache line: the alignment of packed matrices.
 #[repr(C, align(64))]
@@ -62,7 +65,7 @@ impl Packed {
     /// Returns the packed matrix that an object is, if it is one.
     ///
     /// # Safety
-    /// The GIL is held, the object alive, for as long as the result is used.
+    /// The GIL must be held now, and the object must stay alive for as long as the result is used.
     #[inline(always)]
     pub unsafe fn of<'a>(object: *mut PyObject) -> Option<&'a Self> {
         // SAFETY: the caller's.
@@ -150,14 +153,20 @@ pub unsafe fn pack(function: &str, a: &Arguments) -> PyResult<*mut PyObject> {
         let text = format!("{function}: b {} is not a matrix", b.shape_text());
         return refuse(Class::Shape, text);
     };
-    let exec = Exec::new();
     // SAFETY: the operand has been read; the memory has as many bytes as the library asks for.
     unsafe {
-        let refused = |error: diptych::Error| explain(function, error.into(), &[("b", &b)]);
-        let bytes = diptych::tensor::matmul_packed_size(&exec, &b.tensor).map_err(refused)?;
+        let bytes = matmul_packed_size(&Exec::new(), &b.tensor)
+            .map_err(|error| explain(function, error.into(), &[("b", &b)]))?;
         let mut lines = allocate(bytes)?;
-        let memory = lines.as_mut_ptr().cast();
-        diptych::tensor::matmul_pack(&exec, &b.tensor, memory, bytes).map_err(refused)?;
+        let memory: *mut u8 = lines.as_mut_ptr().cast();
+        let release = call::prepare(bytes as i64, &mut [&mut b]);
+        call::run(
+            function,
+            release,
+            &b,
+            || vec![("b", &b)],
+            |backend| tensor::matmul_pack(backend, &b.tensor, memory, bytes),
+        )?;
         let packed = Packed {
             lines,
             bytes,

@@ -61,6 +61,23 @@ functions! {
     lsq_grad(a: &Tensor, x: &Tensor, y: &Tensor, grad: &Tensor);
 }
 
+/// As [`diptych::tensor::matmul_pack`]. There are no packed matrices on a device.
+///
+/// # Safety
+/// As that function.
+pub unsafe fn matmul_pack(
+    backend: Backend<'_, '_>,
+    b: &Tensor,
+    packed: *mut u8,
+    size: usize,
+) -> Result<()> {
+    match backend {
+        // SAFETY: as the caller's.
+        Backend::Host(exec) => Ok(unsafe { diptych::tensor::matmul_pack(exec, b, packed, size)? }),
+        Backend::Device(_) => Err(diptych::Error::Unsupported { arg: "b" }.into()),
+    }
+}
+
 /// As [`diptych::tensor::matmul_packed`], of a packed matrix at an address and of a size. A device does not take it.
 ///
 /// # Safety

@@ -97,3 +97,6 @@ def test_misfits_are_refused():
         diptych.pack(np.ones(3))
     with raises(diptych.DtypeError, ""):
         diptych.pack(np.ones((2, 2), np.uint16))
+    for call in (lambda: diptych.add(packed, packed), lambda: diptych.sum(packed), lambda: diptych.matmul(packed, packed)):
+        with raises(diptych.DtypeError, "is packed: only matmul and gemm take it, as their second factor"):
+            call()

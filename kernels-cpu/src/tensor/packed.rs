@@ -22,7 +22,7 @@ const PACKED: &str = "packed";
 #[derive(Clone, Copy)]
 enum Packing {
     Element(ElementType),
-    Words(Operands),
+    Mixed(Operands),
 }
 
 impl Packing {
@@ -42,7 +42,7 @@ impl Packing {
                 Integer::U8 | Integer::I16 | Integer::U16 | Integer::U32 | Integer::U64,
             ) => return None,
         };
-        Some(Self::Words(operands))
+        Some(Self::Mixed(operands))
     }
 
     /// Describes a packed matrix of `k` rows and `n` columns.
@@ -52,7 +52,7 @@ impl Packing {
             Self::Element(element) => {
                 with_element!(element, T => run::layout_of_elements::<T>(exec, n))?
             }
-            Self::Words(operands) => run::layout_of_words(exec, operands, n)?,
+            Self::Mixed(operands) => run::layout_of_mixed(exec, operands, n)?,
         };
         Description::new((of.code(), 8 * of.size() as u8), (k, n), layout)
     }
@@ -90,7 +90,7 @@ impl Source {
 /// checks that.
 ///
 /// # Errors
-/// `NullPointer`, `Misaligned`; `InvalidValue` if it is no packed matrix, `PackedLayout` if it is one of another version.
+/// `NullPointer`, `Misaligned`; `InvalidValue` if it is not a packed matrix, `PackedLayout` if it is one of another version.
 ///
 /// # Safety
 /// `packed` must be valid for reading `size` bytes.
@@ -128,7 +128,7 @@ pub unsafe fn matmul_packed_size(exec: &Exec<'_>, b: &Tensor) -> Result<usize> {
 #[inline]
 pub unsafe fn matmul_pack(exec: &Exec<'_>, b: &Tensor, packed: *mut u8, size: usize) -> Result<()> {
     // SAFETY: as the caller's; the block has been found large enough.
-    unsafe {
+    exec.with_level_fixed(|exec| unsafe {
         let Source {
             b,
             packing,
@@ -151,12 +151,12 @@ pub unsafe fn matmul_pack(exec: &Exec<'_>, b: &Tensor, packed: *mut u8, size: us
                 let b = Matrix::new(b.p.cast_const().cast::<T>(), rs, cs);
                 run::pack_elements(exec, layout, b, size, panels)
             }),
-            Packing::Words(operands) => {
+            Packing::Mixed(operands) => {
                 let b = Matrix::new(b.p.cast_const(), rows.step, columns.step);
-                run::pack_words(exec, operands, layout, b, size, panels)
+                run::pack_mixed(exec, operands, layout, b, size, panels)
             }
         }
-    }
+    })
 }
 
 /// [`matmul`](super::matmul()) with a packed matrix in the place of `b`, which is multiplied by each matrix of `a`: the same
@@ -164,7 +164,7 @@ pub unsafe fn matmul_pack(exec: &Exec<'_>, b: &Tensor, packed: *mut u8, size: us
 ///
 /// # Errors
 /// As [`matmul`](super::matmul()), with `packed` for `b`; also `PackedLayout` if it was packed for another level or other
-/// instructions than those of `exec`, and `InvalidValue` if it is no packed matrix or not all of it.
+/// instructions than those of `exec`, and `InvalidValue` if it is not a packed matrix, or truncated.
 ///
 /// # Safety
 /// The tensors must be valid as for [`matmul`](super::matmul()), and `packed` for reading `size` bytes.
@@ -180,7 +180,7 @@ pub unsafe fn matmul_packed(
     epilogue: Option<&Epilogue<'_>>,
 ) -> Result<()> {
     // SAFETY: as the caller's; the header describes the panels.
-    unsafe {
+    exec.with_level_fixed(|exec| unsafe {
         let description = read(exec, packed, size)?;
         let layout = &description.layout;
         let checked = with_tensor(&description, packed, |b| {
@@ -200,10 +200,10 @@ pub unsafe fn matmul_packed(
                 with_element!(element, T => elements::<T>(exec, layout, &mut product))
             }
             MatmulTypes::Mixed(types) => mixed::run_each(types, &mut product, &|p, count| {
-                run::words(exec, layout, types, p, count)
+                run::mixed(exec, layout, types, p, count)
             }),
         }
-    }
+    })
 }
 
 /// Runs products of one type with a packed B.

@@ -10,7 +10,7 @@ use diptych::{
 use diptych_tests::levels::levels;
 use diptych_tests::mixed::Config;
 use diptych_tests::number::Number;
-use diptych_tests::packed::Block;
+use diptych_tests::packed::{Block, pack};
 use fastrand::Rng;
 
 /// Makes a matrix and a view of it: row-major, transposed, or with gaps, by the choice.
@@ -69,9 +69,8 @@ fn compare<T: Element + Pack + Number + Debug>(
     config.run(None, |exec| {
         let to = view_mut(&mut want, (m, n), of_c);
         gemm_fused(exec, alpha, a, b, beta, to, &epilogue).expect("a product");
-        let mut block = Block::new(matmul_packed_size::<T>(exec, k, n).expect("a size"));
-        let packed = matmul_pack(exec, b, block.bytes()).expect("packed");
-        assert_eq!((packed.rows(), packed.cols()), (k, n));
+        let mut block = pack(exec, b).expect("packed");
+        let packed = Packed::new(block.bytes()).expect("packed");
         let to = view_mut(&mut c, (m, n), of_c);
         gemm_packed(exec, alpha, a, packed, beta, to, &epilogue).expect("a product");
         assert!(block.is_intact(), "wrote outside the block");

@@ -1,11 +1,16 @@
 //! NaN and signed zeros in results, the use of threads, the choice of levels.
 
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use diptych::{Exec, Level};
+use diptych::{
+    Error, Exec, Level, MatMut, MatRef, MatmulOptions, matmul_pack, matmul_packed,
+    matmul_packed_size,
+};
 use diptych_tests::cases::{self, Values};
 use diptych_tests::levels::levels;
 use diptych_tests::ops::{reductions, row_maps};
+use diptych_tests::packed::Block;
 use diptych_tests::raw;
 use diptych_tests::real::Dtype;
 use diptych_tests::threads::{self, Scoped};
@@ -255,6 +260,45 @@ fn child_forces_each_level() {
     assert!(Level::active().is_ok_and(Level::is_available));
 }
 
+/// A call with a packed matrix runs on the level that it was checked for, even if another thread forces another one.
+/// `calls_finish_on_their_level` starts a process for this test.
+#[test]
+#[ignore = "started by calls_finish_on_their_level"]
+fn child_multiplies_while_levels_change() {
+    const CALLS: usize = 20_000;
+    let (a, b) = ([1_i8; 24], [1_i8; 24 * 40]);
+    let (a, b) = (MatRef::new(&a, 1, 24), MatRef::new(&b, 24, 40));
+    let (a, b) = (a.expect("a matrix"), b.expect("a matrix"));
+    let exec = Exec::new();
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Relaxed) {
+                for level in levels().iter().map(|&level| Some(level)).chain([None]) {
+                    Level::force(level).expect("the level is on this machine");
+                }
+            }
+        });
+        let mut products = 0;
+        for _ in 0..CALLS {
+            let mut block = Block::new(matmul_packed_size::<i8>(&exec, 24, 40).expect("a size"));
+            // The layout may have changed since, and again before the product.
+            if let Ok(packed) = matmul_pack(&exec, b, block.bytes()) {
+                let mut c = [7_i32; 40];
+                let to = MatMut::new(&mut c, 1, 40).expect("a matrix");
+                match matmul_packed(&exec, a, packed, to, &MatmulOptions::default()) {
+                    Ok(()) => assert_eq!(c, [24; 40]),
+                    refused => assert_eq!(refused, Err(Error::PackedLayout { arg: "b" })),
+                }
+                products += usize::from(c != [7; 40]);
+            }
+            assert!(block.is_intact(), "wrote outside the block");
+        }
+        is_done.store(true, Relaxed);
+        assert!(products > 0);
+    });
+}
+
 /// `the_environment_names_a_level` starts a process for this test, with `DIPTYCH_CPU_LEVEL` set.
 #[test]
 #[ignore = "started by the_environment_names_a_level"]
@@ -305,6 +349,14 @@ fn child(test: &str, level: Option<&str>) {
 #[test]
 fn a_level_can_be_forced() {
     child("contract::environment::child_forces_each_level", None);
+}
+
+#[test]
+fn calls_finish_on_their_level() {
+    child(
+        "contract::environment::child_multiplies_while_levels_change",
+        None,
+    );
 }
 
 #[cfg(feature = "pool")]

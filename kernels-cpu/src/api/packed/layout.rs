@@ -61,9 +61,9 @@ impl Layout {
         }
     }
 
-    /// The layout for other microkernels, of a matrix with `n` columns and elements of `element` bytes; not one in which
+    /// The layout for the microkernels of mixed precision, of a matrix with `n` columns and elements of `element` bytes; not one in which
     /// elements take more bytes, if it is to keep their size.
-    pub fn of_words(r: &Routines, n: usize, element: usize, keeps_size: bool) -> Self {
+    pub fn of_mixed(r: &Routines, n: usize, element: usize, keeps_size: bool) -> Self {
         /// Such products may be computed without packing.
         const FEW: usize = 4;
         if n <= FEW || keeps_size && r.b.bytes > r.steps * element {
@@ -114,8 +114,8 @@ impl Layout {
     }
 }
 
-/// The header, which says everything that the rest depends on. None of it is believed: a product compares it with what it
-/// would write itself.
+/// The header, which says everything that the rest depends on. None of it is trusted: a product compares it with the one that
+/// it would write.
 pub type Header = [u64; HEADER / 8];
 
 /// A matrix, and its layout.

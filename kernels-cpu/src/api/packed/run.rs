@@ -1,9 +1,9 @@
 //! Layouts and packing, for each type.
 
-use super::layout::{Description, HEADER, Header, Layout};
+use super::layout::{ALIGN, Description, HEADER, Header, Layout};
 use crate::api::gemm::check::Batch;
 use crate::api::gemm::{packed, run as gemm};
-use crate::api::mixed::{Operands, ProductTypes, run as mixed};
+use crate::api::mixed::{Operands, ProductTypes, run as mixed_run};
 use crate::dispatch::Kernels;
 use crate::element::Element;
 use crate::error::Result;
@@ -27,11 +27,11 @@ pub fn layout_of_elements<T: Element>(exec: &Exec<'_>, n: usize) -> Result<Layou
 /// # Errors
 /// `LevelUnavailable`.
 #[cfg_attr(not(precompiled), inline)]
-pub fn layout_of_words(exec: &Exec<'_>, operands: Operands, n: usize) -> Result<Layout> {
-    let r = mixed::packing_routines(operands, exec.level()?, exec.extensions());
+pub fn layout_of_mixed(exec: &Exec<'_>, operands: Operands, n: usize) -> Result<Layout> {
+    let r = mixed_run::packing_routines(operands, exec.level()?, exec.extensions());
     // 16-bit numbers that are widened to be multiplied would take twice as long to read.
     let keeps_size = matches!(operands, Operands::Half(_));
-    Ok(Layout::of_words(r, n, operands.b_bytes(), keeps_size))
+    Ok(Layout::of_mixed(r, n, operands.b_bytes(), keeps_size))
 }
 
 /// Packs a B of `f32` or `f64` to the panels at `out`.
@@ -85,7 +85,7 @@ const fn bytes<T>(stride: isize) -> isize {
 /// # Safety
 /// As [`pack_elements`].
 #[cfg_attr(not(precompiled), inline)]
-pub unsafe fn pack_words(
+pub unsafe fn pack_mixed(
     exec: &Exec<'_>,
     operands: Operands,
     layout: &Layout,
@@ -93,7 +93,7 @@ pub unsafe fn pack_words(
     size: (usize, usize),
     out: *mut u8,
 ) -> Result<()> {
-    let r = mixed::packing_routines(operands, exec.level()?, exec.extensions());
+    let r = mixed_run::packing_routines(operands, exec.level()?, exec.extensions());
     // SAFETY: as the caller's; the layout is that of these routines.
     unsafe {
         if layout.is_rows() {
@@ -168,7 +168,7 @@ pub unsafe fn elements<T: Element>(
 /// # Safety
 /// As [`elements`].
 #[cfg_attr(not(precompiled), inline)]
-pub unsafe fn words(
+pub unsafe fn mixed(
     exec: &Exec<'_>,
     layout: &Layout,
     types: ProductTypes,
@@ -180,11 +180,11 @@ pub unsafe fn words(
     unsafe {
         if layout.is_rows() {
             p.b = Matrix::new(p.b.ptr, (p.n * bytes) as isize, bytes as isize);
-            mixed::batch(exec, types, p, count)
+            mixed_run::batch(exec, types, p, count)
         } else {
             let column = layout.column_bytes(p.k).unwrap_or(0);
             p.b = Matrix::new(p.b.ptr, 0, column as isize);
-            mixed::packed_batch(exec, types, p, count)
+            mixed_run::packed_batch(exec, types, p, count)
         }
     }
 }
@@ -198,12 +198,17 @@ pub unsafe fn header(packed: *const u8) -> Header {
     unsafe { packed.cast::<Header>().read() }
 }
 
-/// Writes a header, and returns where the panels begin.
+/// Writes the header and the bytes that may follow the last panel, and returns where the panels begin.
 ///
 /// # Safety
-/// `packed` must be aligned, and valid for writing [`HEADER`] bytes.
+/// `packed` must be aligned, and valid for writing as many bytes as the description says.
 pub unsafe fn begin(description: &Description, packed: *mut u8) -> *mut u8 {
-    // SAFETY: as the caller's.
-    unsafe { packed.cast::<Header>().write(description.header()) };
+    // SAFETY: as the caller's; the header alone takes the alignment.
+    unsafe {
+        packed
+            .wrapping_add(description.bytes - ALIGN)
+            .write_bytes(0, ALIGN);
+        packed.cast::<Header>().write(description.header());
+    }
     packed.wrapping_add(HEADER)
 }

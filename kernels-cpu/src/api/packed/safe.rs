@@ -69,7 +69,7 @@ macro_rules! elements {
 }
 elements!(f32 f64);
 
-macro_rules! words {
+macro_rules! mixed {
     ($($T:ident: $code:literal $family:ident $of:ident;)*) => {$(
         impl Pack for $T {}
         impl sealed::Sealed for $T {
@@ -77,7 +77,7 @@ macro_rules! words {
 
             #[inline]
             fn layout(exec: &Exec<'_>, n: usize) -> Result<Layout> {
-                run::layout_of_words(exec, Operands::$family($family::$of), n)
+                run::layout_of_mixed(exec, Operands::$family($family::$of), n)
             }
 
             #[inline]
@@ -91,12 +91,12 @@ macro_rules! words {
                 let bytes = |stride: isize| stride.wrapping_mul(size_of::<Self>() as isize);
                 let b = Matrix::new(b.ptr.cast(), bytes(b.rs), bytes(b.cs));
                 // SAFETY: as the caller's.
-                unsafe { run::pack_words(exec, Operands::$family($family::$of), layout, b, size, out) }
+                unsafe { run::pack_mixed(exec, Operands::$family($family::$of), layout, b, size, out) }
             }
         }
     )*};
 }
-words! {
+mixed! {
     f16: 2 Half F16;
     bf16: 4 Half Bf16;
     i8: 0 Integers I8I8;
@@ -114,12 +114,12 @@ pub struct Packed<'a, T> {
 }
 
 impl<'a, T: Pack> Packed<'a, T> {
-    /// Returns a view of a packed matrix, for example of one that was read from a file. The elements are not looked at:
-    /// other bytes in their place give other results, and nothing worse.
+    /// Returns a view of a packed matrix, for example of one that was read from a file. Its header is checked; corrupt data
+    /// after that gives wrong results, but never an access outside the bytes.
     ///
     /// # Errors
-    /// [`Error::Misaligned`] unless the bytes are aligned to 64; [`Error::InvalidValue`] if they are not a packed matrix or not all
-    /// of it; [`Error::TypeMismatch`] if its elements have another type; [`Error::PackedLayout`] for another version of the
+    /// [`Error::Misaligned`] unless the bytes are aligned to 64; [`Error::InvalidValue`] if they are not a packed matrix, or
+    /// shorter than its header; [`Error::TypeMismatch`] if its elements have another type; [`Error::PackedLayout`] for another version of the
     /// library.
     pub fn new(bytes: &'a [u8]) -> Result<Self> {
         const ARG: &str = "bytes";
@@ -177,8 +177,8 @@ pub fn matmul_packed_size<T: Pack>(exec: &Exec<'_>, k: usize, n: usize) -> Resul
 /// Packs B for many products: [`gemm_packed`] and [`matmul_packed`].
 ///
 /// B may have any strides. `bytes` is at least as long as [`matmul_packed_size`] says, and aligned to 64. What is written there
-/// may be copied, stored and read again: it contains no addresses. It depends on the CPU level and the instructions that
-/// products of its type use there, and products on another level refuse it.
+/// may be copied, stored and read again: it contains no addresses. Its layout depends on the CPU level and the instructions
+/// that products of its type use there; products with another layout refuse it.
 ///
 /// # Errors
 /// [`Error::Misaligned`]; [`Error::InvalidValue`] for too few bytes; [`Error::LevelUnavailable`], [`Error::SizeOverflow`].
@@ -208,26 +208,26 @@ pub fn matmul_pack<'a, T: Pack>(
 ) -> Result<Packed<'a, T>> {
     const ARG: &str = "bytes";
     let (rows, cols) = b.shape();
-    let layout = T::layout(exec, cols)?;
-    let description = Description::new(T::OF, (rows, cols), layout)?;
-    if !bytes.as_ptr().addr().is_multiple_of(ALIGN) {
-        return Err(Error::Misaligned { arg: ARG });
-    }
-    if bytes.len() < description.bytes {
-        return Err(Error::InvalidValue { arg: ARG });
-    }
-    let b = b.matrix();
-    let b = Matrix::new(b.ptr, b.rs as isize, b.cs as isize);
-    if rows > 0 && cols > 0 {
+    exec.with_level_fixed(|exec| {
+        let layout = T::layout(exec, cols)?;
+        let description = Description::new(T::OF, (rows, cols), layout)?;
+        if !bytes.as_ptr().addr().is_multiple_of(ALIGN) {
+            return Err(Error::Misaligned { arg: ARG });
+        }
+        if bytes.len() < description.bytes {
+            return Err(Error::InvalidValue { arg: ARG });
+        }
+        let b = b.matrix();
+        let b = Matrix::new(b.ptr, b.rs as isize, b.cs as isize);
         // SAFETY: aligned, and long enough for this layout; the view has as many elements as it says.
         unsafe {
             let panels = run::begin(&description, bytes.as_mut_ptr());
-            T::pack(exec, &layout, b, (rows, cols), panels)?;
+            if rows > 0 && cols > 0 {
+                T::pack(exec, &layout, b, (rows, cols), panels)?;
+            }
         }
-    } else {
-        // SAFETY: aligned, and long enough.
-        unsafe { run::begin(&description, bytes.as_mut_ptr()) };
-    }
+        Ok(())
+    })?;
     Ok(Packed {
         bytes,
         rows,
@@ -240,7 +240,7 @@ pub fn matmul_pack<'a, T: Pack>(
 ///
 /// # Errors
 /// As [`gemm_fused`](crate::gemm_fused); also [`Error::PackedLayout`] when B was packed for another level, and
-/// [`Error::InvalidValue`] when bytes of it are missing. A workspace that [`gemm_workspace`](crate::gemm_workspace) finds
+/// [`Error::InvalidValue`] when it is truncated. A workspace that [`gemm_workspace`](crate::gemm_workspace) finds
 /// large enough suffices.
 pub fn gemm_packed<T: Element + Pack>(
     exec: &Exec<'_>,
@@ -251,14 +251,16 @@ pub fn gemm_packed<T: Element + Pack>(
     c: MatMut<'_, T>,
     epilogue: &Epilogue<'_, T>,
 ) -> Result<()> {
-    let (layout, panels) = b.checked(exec)?;
-    // As if the panels were the rows of B: they have at least as many bytes.
-    let matrix = Matrix::new(panels.cast(), b.cols as i64, 1);
-    let b = ((b.rows, b.cols), matrix);
-    arguments(alpha, a, b, beta, c, epilogue, |args| match check(args)? {
-        // SAFETY: the views have as many elements as they say, and the panels the layout of `exec`.
-        Some(batch) => unsafe { run::elements(exec, &layout, batch) },
-        None => Ok(()),
+    exec.with_level_fixed(|exec| {
+        let (layout, panels) = b.checked(exec)?;
+        // As if the panels were the rows of B: they have at least as many bytes.
+        let matrix = Matrix::new(panels.cast(), b.cols as i64, 1);
+        let b = ((b.rows, b.cols), matrix);
+        arguments(alpha, a, b, beta, c, epilogue, |args| match check(args)? {
+            // SAFETY: the views have as many elements as they say, and the panels the layout of `exec`.
+            Some(batch) => unsafe { run::elements(exec, &layout, batch) },
+            None => Ok(()),
+        })
     })
 }
 
@@ -266,7 +268,7 @@ pub fn gemm_packed<T: Element + Pack>(
 ///
 /// # Errors
 /// As [`matmul`](crate::matmul()); also [`Error::PackedLayout`] when B was packed for another level or other instructions, and
-/// [`Error::InvalidValue`] when bytes of it are missing. A workspace that
+/// [`Error::InvalidValue`] when it is truncated. A workspace that
 /// [`matmul_workspace`](crate::matmul_workspace) finds large enough suffices; for up to four rows one for five is faster.
 pub fn matmul_packed<A: Multiply<B, C>, B: Pack, C: Copy>(
     exec: &Exec<'_>,
@@ -275,9 +277,11 @@ pub fn matmul_packed<A: Multiply<B, C>, B: Pack, C: Copy>(
     c: MatMut<'_, C>,
     options: &MatmulOptions<'_>,
 ) -> Result<()> {
-    let (layout, panels) = b.checked(exec)?;
-    let matrix = Matrix::new(panels, 0, 0);
-    let p = prepare::<A, B, C>(a, ((b.rows, b.cols), matrix), c, options)?;
-    // SAFETY: the views have as many elements as they say, C is borrowed alone, and the panels have the layout of `exec`.
-    unsafe { run::words(exec, &layout, types_of::<A, B, C>(), p, 1) }
+    exec.with_level_fixed(|exec| {
+        let (layout, panels) = b.checked(exec)?;
+        let matrix = Matrix::new(panels, 0, 0);
+        let p = prepare::<A, B, C>(a, ((b.rows, b.cols), matrix), c, options)?;
+        // SAFETY: the views have as many elements as they say, C is borrowed alone, and the panels have the layout of `exec`.
+        unsafe { run::mixed(exec, &layout, types_of::<A, B, C>(), p, 1) }
+    })
 }

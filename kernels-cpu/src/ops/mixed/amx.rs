@@ -119,6 +119,9 @@ macro_rules! pack {
         } else {
             0
         };
+        if $first == 0 {
+            $out.write_bytes(0, header);
+        }
         let steps = ROW / $E::BYTES;
         let mut to = $out
             .wrapping_add(header)
@@ -140,8 +143,8 @@ macro_rules! pack {
             }
         }
         if $E::HAS_LEAST {
-            let before = if $first == 0 { 0 } else { *$out.cast::<u16>() };
-            *$out.cast::<u16>() = least_of(before, interleave::least_magnitude(least));
+            let least_magnitude = $out.cast::<u16>();
+            *least_magnitude = least_of(*least_magnitude, interleave::least_magnitude(least));
         }
     }};
 }

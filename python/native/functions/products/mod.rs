@@ -183,9 +183,10 @@ functions! {
 
     /// Pack a matrix that many others are multiplied by, such as the weights of a layer.
     ///
-    /// matmul(x, packed) and gemm(a, packed, ...) have the bits of the products with b. They are faster,
-    /// above all in bfloat16 and int8 with an x of few rows; not in float32 and float64 with fewer than
-    /// about ten rows and a b that is larger than the caches.
+    /// matmul(x, packed) and gemm(a, packed, ...) give the bits of the products with b. They save the time
+    /// that each product would spend packing b, which matters most in bfloat16 and int8 with an x of few
+    /// rows. In float32 and float64 they are no faster with an x of fewer than about ten rows and a b that
+    /// is larger than the caches.
     ///
     /// Parameters
     /// ----------
@@ -197,12 +198,12 @@ functions! {
     /// -------
     /// Packed
     ///     An object with shape, dtype and nbytes, which threads may share. Its layout depends on the CPU;
-    ///     after force_cpu_level it is refused, and b must be packed again.
+    ///     after force_cpu_level it may be refused, and b must be packed again.
     ///
     /// Raises
     /// ------
     /// ShapeError
-    ///     If b is no matrix.
+    ///     If b is not a matrix.
     /// DtypeError
     ///     If the type is not supported, or b is not an array.
     ///

@@ -2,12 +2,9 @@
 
 use super::after::After;
 use super::{Grid, Shape, layouts, row_major, shape};
-use diptych::{
-    Exec, MatmulOptions, Multiply, Pack, bf16, f16, matmul, matmul_pack, matmul_packed,
-    matmul_packed_size,
-};
+use diptych::{Exec, MatmulOptions, Multiply, Pack, Packed, bf16, f16, matmul, matmul_packed};
 use diptych_tests::mixed::{self, Config, Number};
-use diptych_tests::packed::Block;
+use diptych_tests::packed::pack;
 use diptych_tests::report::Report;
 use fastrand::Rng;
 
@@ -72,7 +69,6 @@ fn same_bits<A: Multiply<B, C> + Number, B: Pack + Number, C: Number>(
 
 /// The matrices of a product.
 struct Product<A, B, C> {
-    size: Shape,
     a: Grid<A>,
     b: Grid<B>,
     old: Grid<C>,
@@ -94,7 +90,6 @@ impl<A: Multiply<B, C> + Number, B: Pack + Number, C: Number> Product<A, B, C> {
         };
         let wide = k % 4 == 0;
         Self {
-            size: (m, n, k),
             a: Grid::new((m, k), of_a, || A::of_bits(any(wide))),
             b: Grid::new((k, n), of_b, || B::of_bits(any(wide))),
             old: Grid::new((m, n), of_c, || C::of_bits(any(false))),
@@ -102,13 +97,12 @@ impl<A: Multiply<B, C> + Number, B: Pack + Number, C: Number> Product<A, B, C> {
     }
 
     fn check(&self, report: &mut Report, config: Config, options: &MatmulOptions<'_>) {
-        let (_, n, k) = self.size;
         let (mut want, mut c) = (self.old.clone(), self.old.clone());
         let (a, b) = (self.a.view(), self.b.view());
         let wanted = config.run(None, |exec| matmul(exec, a, b, want.view_mut(), options));
         let packed_product = |exec: &Exec<'_>| {
-            let mut block = Block::new(matmul_packed_size::<B>(exec, k, n)?);
-            let packed = matmul_pack(exec, b, block.bytes())?;
+            let mut block = pack(exec, b)?;
+            let packed = Packed::new(block.bytes())?;
             let result = matmul_packed(exec, a, packed, c.view_mut(), options);
             assert!(block.is_intact(), "wrote outside the block");
             result
