@@ -1605,28 +1605,29 @@ dpt_status dpt_convert(const struct dpt_exec *exec, const dpt_tensor *x, dpt_ten
 dpt_status dpt_matmul_packed_size(const struct dpt_exec *exec, const dpt_tensor *b, size_t *size);
 
 /**
- * Packs the matrix b, of any strides, for many products: dpt_matmul_packed. Writes
- * dpt_matmul_packed_size bytes to packed, of which there are packed_size, and which is aligned to
- * 64 bytes (DPT_MISALIGNED).
+ * Packs the matrix b, of any strides, for use in many products: dpt_matmul_packed. Writes
+ * dpt_matmul_packed_size bytes to packed, whose size is packed_size and which must be aligned to
+ * 64 bytes and must not overlap b.
  *
- * They begin with a header, and contain no addresses: they may be copied, stored in a file and
- * used by other processes. Their layout is that of the CPU level and of the instructions that
- * products of this type use there, in this version of the library; int8 serves an a of int8 and of
- * uint8. Products elsewhere refuse them (DPT_PACKED_LAYOUT).
+ * The bytes contain no addresses, so they may be copied, stored in a file and used by other
+ * processes. Their layout depends on the type, the version of the library, the CPU level and the
+ * instructions that products of this type use there; a product that needs another layout refuses
+ * them (DPT_PACKED_LAYOUT). A packed int8 matrix serves an a of int8 and of uint8.
  *
- * Errors: those of dpt_matmul_packed_size; DPT_INVALID_VALUE if packed_size is too small.
+ * Errors: those of dpt_matmul_packed_size; DPT_NULL_POINTER; DPT_MISALIGNED; DPT_INVALID_VALUE if
+ * packed_size is too small; DPT_OVERLAP.
  */
 dpt_status dpt_matmul_pack(const struct dpt_exec *exec, const dpt_tensor *b, void *packed,
     size_t packed_size);
 
 /**
- * dpt_matmul with a packed b, which has no batch axes: the same bits. A workspace that suffices for
- * dpt_matmul suffices. Of the header in packed nothing is believed that could lead outside of
- * packed_size bytes; other bytes there change results only.
+ * dpt_matmul with a packed b, which has no batch axes: the same bits. A workspace that is large
+ * enough for dpt_matmul is large enough here. The header in packed is checked before use; corrupt
+ * data after it can give wrong results but never an access outside of packed_size bytes.
  *
  * Errors: those of dpt_matmul; DPT_PACKED_LAYOUT if b was packed for another CPU level, for other
- * instructions or by another version; DPT_INVALID_VALUE if packed is no packed matrix, or not all
- * of it; DPT_MISALIGNED; DPT_OVERLAP if c overlaps packed; DPT_UNSUPPORTED for a device.
+ * instructions or by another version; DPT_INVALID_VALUE if packed is not a packed matrix, or is
+ * truncated; DPT_MISALIGNED; DPT_OVERLAP if c overlaps packed; DPT_UNSUPPORTED for a device.
  */
 dpt_status dpt_matmul_packed(const struct dpt_exec *exec, double alpha, const dpt_tensor *a,
     const void *packed, size_t packed_size, double beta, dpt_tensor *c,

@@ -73,9 +73,10 @@ pub unsafe fn matmul_pack(
 ) -> Result<()> {
     match backend {
         // SAFETY: as the caller's.
-        Backend::Host(exec) => Ok(unsafe { diptych::tensor::matmul_pack(exec, b, packed, size)? }),
-        Backend::Device(_) => Err(diptych::Error::Unsupported { arg: "b" }.into()),
+        Backend::Host(exec) => unsafe { diptych::tensor::matmul_pack(exec, b, packed, size)? },
+        Backend::Device(_) => return Err(diptych::Error::Unsupported { arg: "b" }.into()),
     }
+    Ok(())
 }
 
 /// As [`diptych::tensor::matmul_packed`], of a packed matrix at an address and of a size. A device does not take it.
