@@ -110,10 +110,12 @@ FUNCTIONS(fused)
  *            ones with length 1. Maps over rows: the same axes make a row, and the output has the
  *            shape of x. Shapes that do not fit are DPT_SHAPE_MISMATCH; the error text
  *            gives them.
- * Types      float and double; elementwise operations, dpt_sum and dpt_mean also float16 and
- *            bfloat16 (computed in float, rounded once); functions that say so also int8, uint8,
- *            int32 and int64. The operands of a call have one type, else DPT_TYPE_MISMATCH; indices
- *            and counts go to int64. Other types are DPT_UNSUPPORTED_TYPE, except in dpt_convert.
+ * Types      float, double, float16 and bfloat16; functions that say so also int8, uint8, int32
+ *            and int64. The operands of a call have one type, else DPT_TYPE_MISMATCH; indices and
+ *            counts go to int64. Other types are DPT_UNSUPPORTED_TYPE, except in dpt_convert.
+ *            float16 and bfloat16 are computed in float and rounded once; the results of
+ *            reductions and of dpt_dot, and the loss of dpt_mse_grad, may also be float, which
+ *            are not rounded.
  * Integers   Results are exact modulo 2^bits: they wrap, in two's complement, as -(-128) and |-128|
  *            of int8 are -128. dpt_sum, dpt_prod, dpt_sumsq and dpt_asum write to an output of the
  *            type of x, of int32 or of int64: the exact result, modulo 2^bits of that type.
@@ -128,8 +130,9 @@ FUNCTIONS(fused)
  *            or page-locked memory, which is read before the call returns. An input without axes,
  *            of an elementwise operation or of dpt_convert, may be in any of these. The GPU
  *            computes in float and double.
- * Scratch    On the CPU optional: reductions over several axes are faster with a buffer of up to 4
- *            MiB for each thread, in exec->workspace or the thread's own. Any size is accepted.
+ * Scratch    On the CPU optional: reductions over several axes, or of many vectors of float16 or
+ *            bfloat16, are faster with a buffer of up to 4 MiB for each thread, in exec->workspace
+ *            or the thread's own. Any size is accepted.
  *
  *            On the GPU some tensors are copied to scratch memory first: the rows of a reduction
  *            over axes that cannot be merged into one, and tensors of dpt_mse_grad and vectors of

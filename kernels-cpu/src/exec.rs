@@ -130,7 +130,8 @@ impl<'a> Exec<'a> {
     /// [`lsq_grad_workspace`](crate::lsq_grad_workspace) say (32 KiB or more, unless one side is 1), and otherwise
     /// return [`Error::WorkspaceTooSmall`], even a product that would need none. Reductions of columns, and products of
     /// a transposed matrix with a vector, use the block if it is large enough (about 256 bytes for each column) and do
-    /// without it if not. Other calls ignore it.
+    /// without it if not; so do reductions of many vectors of 16-bit floats (up to half of L2 for each thread) and those of
+    /// tensors over several axes. Other calls ignore it.
     pub fn with_workspace(self, workspace: &'a mut [MaybeUninit<u8>]) -> Self {
         self.workspace.set(Some(workspace));
         self

@@ -38,14 +38,18 @@
 //!
 //! # Operations
 //!
-//! * Elementwise, for `f32`, `f64`, [`struct@f16`] and [`bf16`]: [`clamp`], [`clamp_backward`], [`add`], [`sub`],
-//!   [`mul`], [`div`], [`scale`], [`axpy`], [`square`], [`abs`], [`neg`], [`minimum`], [`maximum`], [`fill`].
-//! * Reductions, for the same types: [`sum`], [`mean`]. For `f32` and `f64`: [`prod`], [`min`], [`max`], [`sumsq`],
-//!   [`asum`], [`nrm2`], [`var`], [`std`](fn@std), [`logsumexp`], [`count_nonzero`], [`argmin`], [`argmax`], [`dot`].
-//! * Maps over rows, which compute each element from itself and from its row, for `f32` and `f64`: [`normalize`].
-//! * Outer products, for `f32` and `f64`: [`outer`], [`ger`].
-//! * Matrix products, for `f32` and `f64`: [`gemm`], [`gemm_fused`], [`gemm_batched`].
-//! * Fused operations, for `f32` and `f64`: [`mse_grad`], [`lsq_grad`].
+//! For `f32`, `f64`, [`struct@f16`] and [`bf16`]:
+//!
+//! * Elementwise: [`clamp`], [`clamp_backward`], [`add`], [`sub`], [`mul`], [`div`], [`scale`], [`axpy`], [`square`],
+//!   [`abs`], [`neg`], [`minimum`], [`maximum`], [`fill`].
+//! * Reductions: [`sum`], [`mean`], [`prod`], [`min`], [`max`], [`sumsq`], [`asum`], [`nrm2`], [`var`],
+//!   [`std`](fn@std), [`logsumexp`], [`count_nonzero`], [`argmin`], [`argmax`], [`dot`].
+//! * Maps over rows, which compute each element from itself and from its row: [`normalize`].
+//! * Outer products: [`outer`], [`ger`].
+//! * Fused operations: [`mse_grad`], [`lsq_grad`].
+//!
+//! Matrix products are [`gemm`], [`gemm_fused`] and [`gemm_batched`] for `f32` and `f64`, and [`matmul`] for 16-bit floats
+//! and integers. [`gemm_packed`] and [`matmul_packed`] take a matrix that was packed once.
 //!
 //! The functions of [`tensor`] take arrays of any rank and type; elementwise operations and most reductions there also
 //! take `i8`, `u8`, `i32` and `i64`, and say so.
@@ -135,6 +139,7 @@
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
+mod aligned;
 mod api;
 mod args;
 mod array;

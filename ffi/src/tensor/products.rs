@@ -69,7 +69,7 @@ pub unsafe extern "C" fn dpt_matmul(
 }
 
 /// dpt_dot_f32 along the last axis of x and y. Their other axes are broadcast as in NumPy; out has
-/// exactly their broadcast shape.
+/// exactly their broadcast shape. The types are those of dpt_matmul.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_dot(
     exec: *const dpt_exec,
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn dpt_dot(
 }
 
 /// dpt_mse_grad_f32 for tensors: pred, target and grad have one shape, whose elements are taken in
-/// row-major order; loss has one element.
+/// row-major order; loss has one element, of their type or, for float16 and bfloat16, float.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_mse_grad(
     exec: *const dpt_exec,

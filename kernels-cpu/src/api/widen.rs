@@ -1,7 +1,6 @@
 //! Copies of 16-bit floats in the type of arithmetic, and back.
 
-use core::mem::MaybeUninit;
-
+use crate::aligned::AlignedBytes;
 use crate::api::reduce::StridedVector;
 use crate::dispatch::{Compute, Kernels};
 use crate::element::Storage;
@@ -10,22 +9,10 @@ use crate::ops::reduce::chunk_len;
 
 /// Elements of a chunk of the canonical order of reductions.
 pub const CHUNK: usize = chunk_len::<f32>();
+/// Room for a chunk of widened elements, on the stack.
+pub type WidenedChunk = AlignedBytes<{ CHUNK * size_of::<f32>() }>;
 /// Elements of a strided vector that are gathered at once.
 const GATHERED: usize = 256;
-
-/// Room for a chunk of elements of the type `C`, on the stack.
-#[repr(align(64))]
-pub struct Chunk<C>(MaybeUninit<[C; CHUNK]>);
-
-impl<C> Chunk<C> {
-    pub const fn new() -> Self {
-        Self(MaybeUninit::uninit())
-    }
-
-    pub fn start(&mut self) -> *mut C {
-        self.0.as_mut_ptr().cast()
-    }
-}
 
 /// Widens the first `n` elements of `x`.
 ///

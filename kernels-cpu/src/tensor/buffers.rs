@@ -1,10 +1,9 @@
 //! Buffers in L1 for blocks of tensors that are not contiguous.
 
-use core::mem::MaybeUninit;
-
 use super::blocks::Blocks;
 use super::list::List;
 use super::loops::{Loop, MAX_OPERANDS};
+use crate::aligned::AlignedBytes;
 use crate::copy::{CopyLoop, copy};
 
 /// Bytes of all buffers. With the frames around them they stay below the 64 KiB of stack that the C header promises.
@@ -77,18 +76,15 @@ pub unsafe fn write_back(
 
 /// A buffer for each tensor.
 pub struct Buffers {
-    bytes: Aligned,
+    bytes: AlignedBytes<BYTES>,
     /// What the buffers hold: where the block begins, and how often its first and its last loop run.
     filled: [(*mut u8, usize, usize); MAX_OPERANDS],
 }
 
-#[repr(align(64))]
-struct Aligned(MaybeUninit<[u8; BYTES]>);
-
 impl Buffers {
     pub fn new() -> Self {
         Self {
-            bytes: Aligned(MaybeUninit::uninit()),
+            bytes: AlignedBytes::new(),
             filled: [(core::ptr::null_mut(), 0, 0); MAX_OPERANDS],
         }
     }
@@ -111,7 +107,7 @@ impl Buffers {
             block.first().map_or(1, |one| one.count),
             block.last().map_or(1, |one| one.count),
         );
-        let first = self.bytes.0.as_mut_ptr().cast::<u8>();
+        let first = self.bytes.start::<u8>();
         let size = buffer(of.loops.operands);
         let tensors = at
             .iter_mut()

@@ -1,11 +1,11 @@
 //! Conversions between types of elements, of contiguous arrays. There are kernels for the pairs that matter; the other
 //! pairs take several steps, through types between them that hold every value exactly.
 
-use core::mem::MaybeUninit;
 use core::ptr;
 
 use super::kind::{Integer, Type};
 use super::steps::{self, Step};
+use crate::aligned::AlignedBytes;
 use crate::dispatch::Kernels;
 use crate::element::Dtype;
 use crate::level::Level;
@@ -17,10 +17,6 @@ const BLOCK: usize = 512;
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
-
-/// A block between two steps.
-#[repr(align(64))]
-struct CastBuffer(MaybeUninit<[u8; 8 * BLOCK]>);
 
 /// A conversion of contiguous elements.
 #[derive(Clone, Copy)]
@@ -165,9 +161,9 @@ impl Conversion {
     /// As [`Conversion::convert`].
     #[inline(never)]
     unsafe fn block(&self, level: Level, n: usize, from: *const u8, to: *mut u8, stream: bool) {
-        let mut buffers = [const { CastBuffer(MaybeUninit::uninit()) }; 2];
+        let mut buffers = [const { AlignedBytes::<{ 8 * BLOCK }>::new() }; 2];
         let [first, second] = &mut buffers;
-        let (mut next, mut other) = (first.0.as_mut_ptr().cast(), second.0.as_mut_ptr().cast());
+        let (mut next, mut other) = (first.start(), second.start());
         let mut at = from;
         let mut steps = self.steps.iter().flatten().peekable();
         while let Some(step) = steps.next() {

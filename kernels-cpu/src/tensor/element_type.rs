@@ -2,8 +2,8 @@
 
 use crate::element::Dtype;
 
-/// The types with the trait [`Element`](crate::Element), as a value: the types of products and gradients, and of all
-/// kernels of the GPU except the conversion.
+/// The types with the trait [`Element`](crate::Element), as a value: those of arithmetic, and of all kernels of the GPU
+/// except the conversion.
 ///
 /// Its own type, so that what is compiled for these types cannot be called for another: memory of 16-bit elements would be
 /// read as `f32`, beyond its end.

@@ -14,6 +14,7 @@ use crate::dispatch::{Compute, Kernels};
 use crate::element::{Dtype, Storage};
 use crate::error::{Error, Result};
 use crate::exec::{Exec, Shared};
+use crate::raw;
 
 /// grad = 2 (pred - target), and loss = the sum of (pred - target)^2, in one pass. The first three have one shape and any
 /// strides; `loss` has one element. The loss has the bits of [`mse_grad`](crate::mse_grad()) of the elements in row-major
@@ -49,28 +50,12 @@ pub unsafe fn mse_grad(
             };
             let (n, pred, target) = (out.count, first(pred), first(target));
             return with_storage!(dtype, T => {
-                contiguous::<T, T>(exec, n, pred, target, out.p, sum.p)
+                let (pred, target, grad) = (pred.cast::<T>(), target.cast(), out.p.cast());
+                raw::mse_grad(exec, n as i64, pred, target, grad, sum.p.cast())
             });
         }
         mse_grad_general(exec, pred, target, grad, loss)
     }
-}
-
-/// [`mse_grad`] of arrays.
-///
-/// # Safety
-/// As [`mse_grad`].
-unsafe fn contiguous<T: Storage, L: Storage<Compute = Compute<T>>>(
-    exec: &Exec<'_>,
-    n: usize,
-    pred: *const u8,
-    target: *const u8,
-    grad: *mut u8,
-    loss: *mut u8,
-) -> Result<()> {
-    let (pred, target) = (pred.cast::<T>(), target.cast::<T>());
-    // SAFETY: as the caller's.
-    unsafe { run_mse_grad::<T, L>(exec, n as i64, pred, target, grad.cast(), loss.cast()) }
 }
 
 /// [`mse_grad`] of any tensors.
@@ -90,32 +75,35 @@ unsafe fn mse_grad_general(
     let (dtype, tensors, loss) =
         unsafe { check_mse_grad(pred, target, grad, loss, Location::Host)? };
     // SAFETY: the operands have been checked; the caller vouches for their elements.
-    unsafe {
-        with_storage!(dtype, T => if loss.is_own {
-            of_checked::<T, T>(exec, &tensors, loss.p)
-        } else {
-            of_checked::<T, Compute<T>>(exec, &tensors, loss.p)
-        })
-    }
+    unsafe { with_storage!(dtype, T => of_checked::<T>(exec, &tensors, loss)) }
 }
 
 /// [`mse_grad`] of checked tensors.
 ///
 /// # Safety
 /// As [`mse_grad`].
-unsafe fn of_checked<T: Storage, L: Storage<Compute = Compute<T>>>(
+unsafe fn of_checked<T: Storage>(
     exec: &Exec<'_>,
     tensors: &MseGradTensors,
-    loss: *mut u8,
+    loss: Loss,
 ) -> Result<()> {
-    let n = tensors.count();
+    let (k, n) = (Kernels::new(exec.level()?), tensors.count());
     // SAFETY: as the caller's.
     unsafe {
-        match tensors.arrays() {
-            None => tensors.run::<T, L>(exec, loss),
-            Some([pred, target, grad]) => contiguous::<T, L>(exec, n, pred, target, grad, loss),
+        let sum = match tensors.arrays() {
+            None => tensors.run::<T>(exec, k),
+            Some([pred, target, grad]) => {
+                let (pred, target) = (pred.cast::<T>(), target.cast());
+                run_mse_grad(exec, k, n, pred, target, grad.cast())
+            }
+        };
+        if loss.is_own {
+            loss.p.cast::<T>().write(T::from_compute(sum));
+        } else {
+            loss.p.cast::<Compute<T>>().write(sum);
         }
     }
+    Ok(())
 }
 
 /// Where the loss goes, and whether it has the type of the elements.
@@ -177,7 +165,9 @@ pub unsafe fn check_mse_grad(
 /// grad = 2 a^T (a x - y), for a matrix `a` and vectors `x`, `y` and `grad` of any strides, with `a` read once. It has the
 /// bits of [`lsq_grad`](crate::lsq_grad()). All have one type of floats.
 ///
-/// An `x` that is not contiguous is copied to scratch memory, unless the caller's workspace is used: this is slower then.
+/// An `x` that is not contiguous, or of 16 bits, is first copied to scratch memory in the type of arithmetic. A workspace
+/// of [`lsq_grad_workspace`](crate::lsq_grad_workspace) needs that many bytes more (n elements of the type of arithmetic)
+/// to hold the copy; without it the call is slower.
 ///
 /// # Errors
 /// `ShapeMismatch`, `TypeMismatch`, `UnsupportedType`, `Unsupported` for memory of a GPU; `Overlap` when `grad` overlaps an

@@ -1,10 +1,10 @@
 //! Reductions of the columns of row-major matrices of integers: some rows at a time into totals in L1, so that memory is
 //! read along rows.
 
-use core::mem::MaybeUninit;
 use core::ptr;
 
-use super::integer_folds::{Aligned, Found, IntegerReduction};
+use super::integer_folds::{Found, IntegerReduction};
+use crate::aligned::AlignedBytes;
 use crate::ops::integers::reduce::{IntegerFold, MOST_SEARCHED, SearchRows};
 
 /// Columns that are reduced together: their totals fit a part of L1.
@@ -237,8 +237,8 @@ impl IntegerReduction<'_> {
         job: &mut dyn FnMut(SomeRows),
     ) {
         let (size, pitch) = (self.fold.size, self.fold.width * self.fold.size);
-        let mut copies = Aligned(MaybeUninit::<[u8; ROWS * IntegerFold::ROW]>::uninit());
-        let copies: *mut u8 = copies.0.as_mut_ptr().cast();
+        let mut copies = AlignedBytes::<{ ROWS * IntegerFold::ROW }>::new();
+        let copies: *mut u8 = copies.start();
         let neutral = self.neutral();
         for i in 0..ROWS.min(n) {
             // SAFETY: there is room for so many rows.

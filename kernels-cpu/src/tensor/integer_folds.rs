@@ -1,6 +1,7 @@
 //! Reductions of the rows of matrices of integers: contiguous ones piece by piece, columns some rows at a time, others
 //! through a buffer.
 
+use crate::aligned::AlignedBytes;
 use crate::api::reduce::{MAX_PARTS, RowMatrix, StridedVector};
 use crate::copy::{CopyLoop, copy};
 use crate::exec::{Exec, Shared, share};
@@ -365,8 +366,8 @@ impl<'a> IntegerReduction<'a> {
     #[inline(never)]
     unsafe fn strided(&self, n: usize, x: *const u8, step: isize) -> Found {
         let size = self.fold.size;
-        let mut piece = Aligned(core::mem::MaybeUninit::<[u8; PIECE]>::uninit());
-        let piece: *mut u8 = piece.0.as_mut_ptr().cast();
+        let mut piece = AlignedBytes::<PIECE>::new();
+        let piece: *mut u8 = piece.start();
         let (mut found, mut from) = (Found::none(self.fold.join), 0);
         while from < n {
             let count = (PIECE / size.max(1)).min(n - from);

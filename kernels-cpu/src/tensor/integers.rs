@@ -1,16 +1,15 @@
 //! The elementwise operations over tensors of integers, expanded from the table of operations
 //! (`for_each_elementwise!`).
 
-use core::mem::MaybeUninit;
-
 use super::blocks::ArrayKernel;
 use super::cast::{fence, stream_bytes};
 use super::checked::MAX_INPUTS;
 use super::element_type::IntegerType;
+use crate::aligned::AlignedBytes;
 use crate::for_each_elementwise;
 use crate::level::Level;
 use crate::ops::integers::elementwise::{Elementwise, of_arrays, of_scalars};
-use crate::ops::integers::{generic_levels, prefetch_pages};
+use crate::ops::integers::{level_functions, prefetch_pages};
 use crate::scalar::integers::Wrapping;
 
 /// Bytes of a block of a long array: of an output that is written with non-temporal stores, each is computed in a buffer.
@@ -19,10 +18,6 @@ const BLOCK: usize = 4 << 10;
 const LONG: usize = 64 << 10;
 /// Bytes of a cache line.
 const LINE: usize = 64;
-
-/// A block of results.
-#[repr(align(64))]
-struct Results(MaybeUninit<[u8; BLOCK]>);
 
 /// Runs a kernel, whose inputs advance by `steps` bytes from one element to the next, on elements of `size` bytes.
 ///
@@ -59,8 +54,8 @@ unsafe fn in_blocks(
     inputs: &[*const u8; MAX_INPUTS],
     (out, stream): (*mut u8, bool),
 ) {
-    let mut results = Results(MaybeUninit::uninit());
-    let results: *mut u8 = results.0.as_mut_ptr().cast();
+    let mut results = AlignedBytes::<BLOCK>::new();
+    let results: *mut u8 = results.start();
     // The first block ends where a line of the output does, so that no two blocks write one line.
     let head = out.addr().wrapping_neg() % LINE / size.max(1);
     let whole = BLOCK / size.max(1);
@@ -99,8 +94,8 @@ macro_rules! kernel {
         pub mod $name {
             use super::*;
 
-            generic_levels!(
-                Elementwise,
+            level_functions!(
+                [] [T: Wrapping, const N: usize] [T, N] Elementwise,
                 (n: usize, inputs: &[*const u8; MAX_INPUTS], out: *mut u8),
                 $module::$name::<T, N>
             );

@@ -97,7 +97,7 @@ impl Type {
         })
     }
 
-    /// Returns the type if it has arithmetic.
+    /// Returns the type if kernels compute in it.
     #[inline(always)]
     pub const fn element(self) -> Option<ElementType> {
         match self {

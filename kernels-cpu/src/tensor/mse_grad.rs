@@ -1,11 +1,9 @@
 //! The squared error of tensors that are not contiguous: chunk by chunk in row-major order, through buffers in L1.
 
-use core::mem::MaybeUninit;
-use core::ptr;
-
 use super::list::List;
 use super::loops::{Loop, Loops, MAX_OPERANDS, is_dense};
 use super::operand::Operand;
+use crate::aligned::AlignedBytes;
 use crate::api::fused::mse_grad_part;
 use crate::api::reduce::{ChunkTree, MAX_PARTS, Parts, pairwise};
 use crate::copy::{CopyLoop, copy};
@@ -35,10 +33,6 @@ unsafe impl Sync for MseGradTensors {}
 
 /// Bytes of a chunk of the canonical order.
 const CHUNK: usize = chunk_len::<f32>() * size_of::<f32>();
-
-/// A buffer for a chunk.
-#[repr(align(64))]
-struct Chunk(MaybeUninit<[u8; CHUNK]>);
 
 impl MseGradTensors {
     /// Returns the tensors, which have one shape.
@@ -79,19 +73,16 @@ impl MseGradTensors {
         self.dense(k, 0)
     }
 
-    /// Writes the gradient and the loss, for at least one element.
-    ///
-    /// # Errors
-    /// `LevelUnavailable`.
+    /// Writes the gradient and returns the loss, for at least one element.
     ///
     /// # Safety
-    /// The tensors must be valid, and the gradient be exactly an input or apart from it.
-    pub unsafe fn run<T: Storage, L: Storage<Compute = Compute<T>>>(
+    /// The tensors must be valid, and the gradient be exactly an input or apart from it; the machine must have the kernels'
+    /// level.
+    pub unsafe fn run<T: Storage>(
         &self,
         exec: &Exec<'_>,
-        loss: *mut u8,
-    ) -> Result<()> {
-        let kernels = Kernels::<Compute<T>>::new(exec.level()?);
+        kernels: Kernels<Compute<T>>,
+    ) -> Compute<T> {
         let n = self.loops.count();
         let parts = Parts::new::<Compute<T>>(exec, n, n.saturating_mul(2 * size_of::<T>()));
         let mut results = [Compute::<T>::ZERO; MAX_PARTS];
@@ -107,10 +98,7 @@ impl MseGradTensors {
                 };
             }
         });
-        let total = pairwise(&mut results, parts.count, |a, b| a + b);
-        // SAFETY: the caller vouches for one element.
-        unsafe { loss.cast::<L>().write(L::from_compute(finish_sum(total))) };
-        Ok(())
+        finish_sum(pairwise(&mut results, parts.count, |a, b| a + b))
     }
 
     /// Returns the sum over `count` elements from `from` on, the beginning of a chunk.
@@ -123,10 +111,8 @@ impl MseGradTensors {
         from: usize,
         count: usize,
     ) -> Compute<T> {
-        let mut buffers = [const { Chunk(MaybeUninit::uninit()) }; 3];
-        let mut buffer = buffers.iter_mut().map(|chunk| chunk.0.as_mut_ptr().cast());
-        let mut next = || buffer.next().unwrap_or(ptr::null_mut());
-        let (of_grad, of_pred, of_target) = (next(), next(), next());
+        let mut buffers = [const { AlignedBytes::<CHUNK>::new() }; 3];
+        let [of_grad, of_pred, of_target] = buffers.each_mut().map(AlignedBytes::start);
         let level = kernels.level();
         let mut sums = ChunkTree::EMPTY;
         let mut done = 0;

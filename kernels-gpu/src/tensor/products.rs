@@ -7,7 +7,7 @@ use diptych::backend::tensor::{
     DotTypes, ElementType, Location, MatmulTypes, Product, check_dot, check_matmul, check_outer,
 };
 use diptych::tensor::{Epilogue, Tensor};
-use diptych::{Element, with_element};
+use diptych::{Element, Error, with_element};
 use diptych_device::launch::Device;
 use diptych_device::real::Real;
 
@@ -33,8 +33,8 @@ pub unsafe fn matmul<D: Device>(
             Some((MatmulTypes::Element(element), product)) => {
                 run(device, &mut Some((element, product)))
             }
-            // The check refuses these types for a device.
-            Some((MatmulTypes::Mixed(_), _)) | None => Ok(()),
+            Some((MatmulTypes::Mixed(_), _)) => Err(Error::UnsupportedType { arg: "a" }.into()),
+            None => Ok(()),
         }
     }
 }
@@ -58,8 +58,10 @@ pub unsafe fn dot<D: Device>(
             Some((DotTypes::Element(element), product)) => {
                 run(device, &mut Some((element, product)))
             }
-            // The check refuses these types for a device.
-            Some((DotTypes::Half { .. } | DotTypes::Mixed(_), _)) | None => Ok(()),
+            Some((DotTypes::Half { .. } | DotTypes::Mixed(_), _)) => {
+                Err(Error::UnsupportedType { arg: "x" }.into())
+            }
+            None => Ok(()),
         }
     }
 }

@@ -152,7 +152,8 @@ functions! {
     ///     Whether reduced axes stay, with length 1.
     /// out : array, optional
     ///     Where to write the result: an array of exactly its shape and type. The sum of integers
-    ///     goes to an int32 too, or to their own type.
+    ///     goes to an int32 too, or to their own type; that of float16 and bfloat16 to a float32
+    ///     too, not rounded.
     ///
     /// Returns
     /// -------
@@ -192,7 +193,7 @@ functions! {
 
     /// The product of the elements of x; that of no elements is 1.
     ///
-    /// Arguments, result and errors are those of sum, but float16 and bfloat16 are not supported.
+    /// Arguments, result and errors are those of sum.
     ///
     /// >>> import numpy as np, diptych
     /// >>> diptych.prod(np.array([2.0, 3.0, 4.0]))
@@ -201,8 +202,8 @@ functions! {
 
     /// The smallest element of x. A NaN wins; -0 is less than +0.
     ///
-    /// Arguments, result and errors are those of sum, but float16 and bfloat16 are not supported,
-    /// and the result has the type of x. The minimum of no elements is a ShapeError.
+    /// Arguments, result and errors are those of sum, but the result has the type of x. The minimum
+    /// of no elements is a ShapeError.
     ///
     /// >>> import numpy as np, diptych
     /// >>> diptych.min(np.array([[3.0, 1.0], [2.0, 5.0]]), axis=0)
@@ -221,7 +222,7 @@ functions! {
 
     /// The sum of the squares of the elements of x.
     ///
-    /// Arguments, result and errors are those of sum, but float16 and bfloat16 are not supported.
+    /// Arguments, result and errors are those of sum.
     ///
     /// >>> import numpy as np, diptych
     /// >>> diptych.sumsq(np.array([3.0, 4.0]))
@@ -230,7 +231,7 @@ functions! {
 
     /// The sum of the absolute values of the elements of x (the 1-norm).
     ///
-    /// Arguments, result and errors are those of sum, but float16 and bfloat16 are not supported.
+    /// Arguments, result and errors are those of sum.
     ///
     /// >>> import numpy as np, diptych
     /// >>> diptych.asum(np.array([3.0, -4.0]))
@@ -258,7 +259,7 @@ functions! {
 
     /// The number of elements of x that are not 0, as int64. A NaN counts.
     ///
-    /// Arguments and errors are those of sum, but float16 and bfloat16 are not supported.
+    /// Arguments and errors are those of sum.
     ///
     /// >>> import numpy as np, diptych
     /// >>> diptych.count_nonzero(np.array([0.0, 2.0, -0.0, np.nan]))

@@ -89,21 +89,18 @@ fn lsq_grad<T: Element>(rng: &mut Rng, exec: &Exec<'_>, most: i64) {
     for (i, &want) in want.iter().enumerate() {
         check("lsq_grad", &grad, &[i as i64], want);
     }
-    // Again with a workspace, where x is not copied, and at the level and with the threads of `exec`.
+    // Again with a workspace, without and with room for a copy of x, and at the level and with the threads of `exec`.
     let bytes = diptych::lsq_grad_workspace::<T>(exec, m as usize, n as usize).unwrap();
-    let mut workspace = vec![std::mem::MaybeUninit::<u8>::uninit(); bytes];
-    let own = Exec::new().with_workspace(&mut workspace);
-    for with_workspace in [true, false] {
+    let copy = n as usize * size_of::<T>();
+    let [mut small, mut large] =
+        [bytes, bytes + copy].map(|bytes| vec![std::mem::MaybeUninit::uninit(); bytes]);
+    let without_room = Exec::new().with_workspace(&mut small);
+    let with_room = Exec::new().with_workspace(&mut large);
+    for exec in [&without_room, &with_room, exec] {
         grad.fill(|| draw(rng));
         let (a, x, y, out) = (a.tensor(), x.tensor(), y.tensor(), grad.tensor());
         // SAFETY: the tensors are valid.
-        unsafe {
-            if with_workspace {
-                tensor::lsq_grad(&own, &a, &x, &y, &out).unwrap();
-            } else {
-                tensor::lsq_grad(exec, &a, &x, &y, &out).unwrap();
-            }
-        }
+        unsafe { tensor::lsq_grad(exec, &a, &x, &y, &out) }.unwrap();
         assert!(grad.gaps_intact());
         for (i, &want) in want.iter().enumerate() {
             check("lsq_grad", &grad, &[i as i64], want);

@@ -83,17 +83,13 @@ impl<T: Storage> Lsq<T> {
         } else {
             tasks
         };
+        let needed = scratch_bytes::<Compute<T>>(m, n, threads).ok_or(TOO_LARGE)?;
+        let copy = n * size_of::<Compute<T>>();
+        let with_copy = needed.checked_add(copy).ok_or(TOO_LARGE)?;
         // Without rows x is not read.
         let is_computed = const { is_element::<T>() } && self.incs.x == 1;
-        let copies_x = !is_computed && m > 0 && !exec.has_workspace();
-        let copy = if copies_x {
-            n * size_of::<Compute<T>>()
-        } else {
-            0
-        };
-        let bytes = scratch_bytes::<Compute<T>>(m, n, threads)
-            .and_then(|bytes| bytes.checked_add(copy))
-            .ok_or(TOO_LARGE)?;
+        let copies_x = !is_computed && m > 0 && with_copy <= exec.scratch_room(1);
+        let bytes = if copies_x { with_copy } else { needed };
         exec.with_scratch(1, bytes, |scratch| {
             scratch.with_block(0, |block, len| {
                 let align = block.align_offset(align_of::<Compute<T>>()).min(len);
@@ -285,7 +281,8 @@ impl<T: Storage> Prepared<T> {
                     a,
                     a_rs: p.a_rs,
                     a_cs: p.a_cs,
-                    x: self.x.ok_or(StridedVector::new(p.x.get(), p.incs.x)),
+                    x: StridedVector::new(p.x.get(), p.incs.x),
+                    widened_x: self.x,
                     y,
                 };
                 return rows.block(k, from, cols, out);

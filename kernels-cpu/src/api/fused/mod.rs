@@ -40,8 +40,14 @@ pub mod raw {
         grad: *mut T,
         loss: *mut T,
     ) -> Result<()> {
+        let k = Kernels::new(exec.level()?);
+        let n = check::mse_grad(n, pred, target, grad, loss)?;
         // SAFETY: as the caller's.
-        unsafe { super::run_mse_grad(exec, n, pred, target, grad, loss) }
+        unsafe {
+            let sum = super::run_mse_grad(exec, k, n, pred, target, grad);
+            loss.write(T::from_compute(sum));
+        }
+        Ok(())
     }
 
     /// Returns the bytes of workspace that [`lsq_grad`] of this shape needs with the threads of `exec`.
@@ -86,32 +92,24 @@ pub mod raw {
     }
 }
 
-/// Runs [`raw::mse_grad`], for a loss of the type of the elements or of their type of arithmetic.
+/// Runs [`raw::mse_grad`] of checked arrays; returns the loss.
 ///
 /// # Safety
-/// As [`raw::mse_grad`].
-pub(crate) unsafe fn run_mse_grad<T: Storage, L: Storage<Compute = Compute<T>>>(
+/// As [`raw::mse_grad`]; the machine must have the kernels' level.
+pub(crate) unsafe fn run_mse_grad<T: Storage>(
     exec: &Exec<'_>,
-    n: i64,
+    k: Kernels<Compute<T>>,
+    n: usize,
     pred: *const T,
     target: *const T,
     grad: *mut T,
-    loss: *mut L,
-) -> Result<()> {
-    let k = Kernels::<Compute<T>>::new(exec.level()?);
-    let n = check::mse_grad(n, pred, target, grad, loss)?;
-
+) -> Compute<T> {
     let in_place = grad.cast_const() == pred || grad.cast_const() == target;
     let bytes = n.saturating_mul(3 * size_of::<T>());
     let stream = !in_place && detect::exceeds_llc(bytes);
-    let write = |sum: Compute<T>| {
-        // SAFETY: the caller vouches for one element.
-        unsafe { loss.write(L::from_compute(finish_sum(sum))) };
-    };
     if exec.threads() == 1 {
         // SAFETY: the caller vouches for the arrays.
-        write(unsafe { mse_grad_part(k, n, pred, target, grad, stream) });
-        return Ok(());
+        return finish_sum(unsafe { mse_grad_part(k, n, pred, target, grad, stream) });
     }
     let parts = Parts::new::<Compute<T>>(exec, n, n.saturating_mul(2 * size_of::<T>()));
     let mut results = [Compute::<T>::ZERO; MAX_PARTS];
@@ -127,8 +125,7 @@ pub(crate) unsafe fn run_mse_grad<T: Storage, L: Storage<Compute = Compute<T>>>(
             };
         }
     });
-    write(pairwise(&mut results, parts.count, |a, b| a + b));
-    Ok(())
+    finish_sum(pairwise(&mut results, parts.count, |a, b| a + b))
 }
 
 /// Writes the gradient of `n` elements from the beginning of a chunk on, and returns their sum of squares.

@@ -1,7 +1,7 @@
 //! `mse_grad` and `lsq_grad` of 16-bit floats, computed in `f32` and rounded once.
 
 use crate::api::reduce::{ChunkTree, FoldKernels, StridedVector};
-use crate::api::widen::{CHUNK, Chunk, widen_strided};
+use crate::api::widen::{CHUNK, WidenedChunk, widen_strided};
 use crate::dispatch::{Compute, Kernels};
 use crate::element::{Element, Storage};
 use crate::exec::Shared;
@@ -24,8 +24,8 @@ pub unsafe fn mse_grad<T: Storage>(
     let kernels = Kernels::<T>::new(level);
     let (widen, round) = (kernels.widen(), kernels.round());
     let kernel = Kernels::<Compute<T>>::new(level).mse_grad();
-    let mut buffers = [const { Chunk::<Compute<T>>::new() }; 2];
-    let [p, q] = buffers.each_mut().map(Chunk::start);
+    let mut buffers = [const { WidenedChunk::new() }; 2];
+    let [p, q] = buffers.each_mut().map(WidenedChunk::start);
     let mut sums = ChunkTree::EMPTY;
     for from in (0..n).step_by(CHUNK) {
         let len = CHUNK.min(n - from);
@@ -48,8 +48,9 @@ pub struct LsqRows<T: Storage> {
     pub a: *const T,
     pub a_rs: isize,
     pub a_cs: isize,
-    /// x in the type of arithmetic, or as it is.
-    pub x: Result<Shared<Compute<T>>, StridedVector<T>>,
+    pub x: StridedVector<T>,
+    /// A copy of x in the type of arithmetic.
+    pub widened_x: Option<Shared<Compute<T>>>,
     pub y: *const Compute<T>,
 }
 
@@ -66,8 +67,8 @@ impl<T: Storage> LsqRows<T> {
         cols: usize,
         out: *mut Compute<T>,
     ) {
-        let mut buffers = [const { Chunk::<Compute<T>>::new() }; 2];
-        let [row, x] = buffers.each_mut().map(Chunk::start);
+        let mut buffers = [const { WidenedChunk::new() }; 2];
+        let [row, x] = buffers.each_mut().map(WidenedChunk::start);
         // SAFETY: as the caller's; a chunk fits a buffer.
         unsafe {
             (k.fill())(cols, Compute::<T>::ZERO, out, false);
@@ -108,10 +109,10 @@ impl<T: Storage> LsqRows<T> {
             // SAFETY: as the caller's.
             unsafe {
                 widen_strided(level, len, a.from(from), row);
-                let x = match self.x {
-                    Ok(x) => x.get().wrapping_add(from),
-                    Err(x) => {
-                        widen_strided(level, len, x.from(from), buffer);
+                let x = match self.widened_x {
+                    Some(x) => x.get().wrapping_add(from),
+                    None => {
+                        widen_strided(level, len, self.x.from(from), buffer);
                         buffer
                     }
                 };

@@ -1,6 +1,6 @@
 //! Folds of vectors, split for threads without changing the tree of the canonical order.
 
-use super::widened::fold_widened;
+use super::widened_chunks::fold_widened;
 use crate::dispatch::{Compute, FoldColumns, FoldOf, FoldOfMany, FoldRows, FoldVector, is_element};
 use crate::element::{Element, Storage};
 use crate::exec::{Exec, Shared, share};

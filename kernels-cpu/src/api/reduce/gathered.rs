@@ -1,13 +1,12 @@
 //! Reductions chunk by chunk, of vectors whose elements have no common stride, and of the few vectors that need further
 //! passes. The tree over the chunks is built while these arrive.
 
-use core::mem::MaybeUninit;
-
 use super::fold::{FoldKernels, StridedVector};
 use super::reduction::OfVector;
 use super::search::Search;
 use super::tree::ChunkTree;
-use super::widened::WidenedVector;
+use super::widened_chunks::WidenedVector;
+use crate::aligned::AlignedBytes;
 use crate::dispatch::is_element;
 use crate::element::{Element, Storage};
 use crate::level::Level;
@@ -39,24 +38,10 @@ pub trait Chunks {
 /// Bytes of the longest chunk.
 const CHUNK_BYTES: usize = 8 << 10;
 
-/// Room for a chunk.
-#[repr(align(64))]
-struct Chunk(MaybeUninit<[u8; CHUNK_BYTES]>);
-
-impl Chunk {
-    const fn new() -> Self {
-        Self(MaybeUninit::uninit())
-    }
-
-    fn start<T>(&mut self) -> *mut T {
-        self.0.as_mut_ptr().cast()
-    }
-}
-
 /// A vector whose elements have a common stride.
 struct Strided<T> {
     x: StridedVector<T>,
-    copy: Chunk,
+    copy: AlignedBytes<CHUNK_BYTES>,
 }
 
 impl<T: Copy> Chunks for Strided<T> {
@@ -84,7 +69,7 @@ unsafe fn fold_scaled<T: Element>(
     x: *const T,
     (factor, param): (T, T),
 ) -> Folded<T> {
-    let mut elements = Chunk::new();
+    let mut elements = AlignedBytes::<CHUNK_BYTES>::new();
     let scaled: *mut T = elements.start();
     // SAFETY: the caller vouches for x, and there is room for a chunk.
     unsafe {
@@ -120,7 +105,7 @@ pub fn of_strided<M: Storage, R>(
     body: impl FnOnce(&mut dyn Chunks) -> R,
 ) -> R {
     if const { is_element::<M>() } {
-        let copy = Chunk::new();
+        let copy = AlignedBytes::<CHUNK_BYTES>::new();
         body(&mut Strided { x, copy })
     } else {
         body(&mut WidenedVector::new(level, x))

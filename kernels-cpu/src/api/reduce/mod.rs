@@ -15,6 +15,7 @@ mod tall_columns;
 mod tree;
 mod vectors;
 mod widened;
+mod widened_chunks;
 
 pub(crate) use fold::{FoldKernels, MAX_PARTS, Parts, StridedVector, fold, pairwise};
 pub(crate) use gathered::{Chunks, MAX_GATHERED};

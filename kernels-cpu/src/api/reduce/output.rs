@@ -12,6 +12,8 @@ pub trait Output<T: Element>: Copy {
     type Unrounded: Output<T>;
     /// Whether a result in memory has the type of arithmetic, so that kernels can write it without conversion.
     const IS_COMPUTED: bool;
+    /// Whether a result is a computed value that is rounded.
+    const IS_ROUNDED: bool;
     /// The length of the longest vector that a kernel may reduce at once: a whole number of chunks.
     const LONGEST: usize;
 
@@ -37,6 +39,7 @@ pub trait Output<T: Element>: Copy {
 impl<T: Storage> Output<Compute<T>> for T {
     type Unrounded = Compute<T>;
     const IS_COMPUTED: bool = T::TYPE as u8 == Compute::<T>::TYPE as u8;
+    const IS_ROUNDED: bool = !<Self as Output<Compute<T>>>::IS_COMPUTED;
     const LONGEST: usize = usize::MAX;
 
     #[inline(always)]
@@ -69,6 +72,7 @@ pub struct Count(i64);
 impl<T: Element> Output<T> for Count {
     type Unrounded = Self;
     const IS_COMPUTED: bool = false;
+    const IS_ROUNDED: bool = false;
     const LONGEST: usize = 1 << 20;
 
     #[inline(always)]

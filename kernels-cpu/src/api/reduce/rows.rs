@@ -131,7 +131,7 @@ pub unsafe fn reduce<M: Storage, O: Output<Compute<M>>>(
         }
         let widened = Widened::<M> {
             kernel: &Elements::<Compute<M>, O::Unrounded>(reduction, PhantomData),
-            rounds: size_of::<O>() == size_of::<M>(),
+            rounds: O::IS_ROUNDED,
         };
         widened.rows(exec, rows.bytes(), out.bytes());
     }

@@ -1,10 +1,9 @@
 //! Rows of a few elements: blocks of them are copied to columns, which stay in L1, and the kernels of columns reduce
 //! these.
 
-use core::mem::MaybeUninit;
-
 use super::fold::StridedVector;
 use super::vectors::{COLUMNS, VectorLayout, Vectors};
+use crate::aligned::AlignedBytes;
 use crate::detect::exceeds_llc;
 use crate::dispatch::Kernels;
 use crate::element::Element;
@@ -26,14 +25,6 @@ const BLOCK: usize = 8 << 10;
 const STREAMED: usize = 1 << 10;
 /// Fewest rows of a block that are copied.
 const FEWEST_OF_BLOCK: usize = 16;
-
-/// A block of columns.
-#[repr(align(64))]
-struct BlockBuffer([MaybeUninit<u8>; BLOCK]);
-
-/// The results of a block that are written with non-temporal stores.
-#[repr(align(64))]
-struct Results([MaybeUninit<u8>; STREAMED]);
 
 /// Returns whether [`in_columns`] accepts these vectors.
 #[inline(always)]
@@ -65,10 +56,10 @@ pub unsafe fn in_columns<T: Element, R: Copy>(
 ) {
     let kernels = Kernels::<T>::new(level);
     let (transpose, stream) = (kernels.transpose(), kernels.stream());
-    let mut buffer = BlockBuffer([MaybeUninit::uninit(); BLOCK]);
-    let p = buffer.0.as_mut_ptr().cast::<T>();
-    let mut results = Results([MaybeUninit::uninit(); STREAMED]);
-    let results = StridedVector::new(results.0.as_mut_ptr().cast_const().cast::<R>(), 1);
+    let mut buffer = AlignedBytes::<BLOCK>::new();
+    let p = buffer.start::<T>();
+    let mut results = AlignedBytes::<STREAMED>::new();
+    let results = StridedVector::new(results.start::<R>().cast_const(), 1);
     let grain = GRAIN / size_of::<T>();
     let bytes = m.count * (m.len * size_of::<T>() + size_of::<R>());
     let streams = out.inc == 1 && exceeds_llc(bytes);

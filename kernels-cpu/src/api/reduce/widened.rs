@@ -3,21 +3,21 @@
 
 use core::mem::MaybeUninit;
 
-use super::fold::{FoldKernels, StridedVector};
+use super::fold::StridedVector;
 use super::gathered::{Chunks, MAX_GATHERED};
 use super::kernel::{Kernel, KernelOf};
 use super::rows::RowMatrix;
 use super::tall_columns::TallColumns;
-use super::tree::ChunkTree;
 use super::vectors::VectorLayout;
-use crate::api::widen::{CHUNK, Chunk, widen_strided};
+use super::widened_chunks::WidenedChunks;
+use crate::api::widen::{CHUNK, WidenedChunk};
 use crate::copy::{CopyLoop, copy};
 use crate::detect::l2_bytes;
 use crate::dispatch::{Compute, Kernels};
-use crate::element::{Element, Storage};
+use crate::element::Storage;
 use crate::exec::Exec;
 use crate::level::Level;
-use crate::recipe::Folded;
+use crate::ops::reduce::work_bytes;
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
@@ -30,151 +30,8 @@ const FEWEST_COLUMNS: usize = 32;
 const MOST: usize = 256;
 /// Most bytes of a block of columns.
 const MOST_BYTES: usize = 4 << 20;
-
-/// Folds a vector: widens it chunk by chunk, and builds the tree over the chunks.
-///
-/// # Safety
-/// `x`, and `y` if it is another vector, must be valid at `n` elements.
-#[inline(always)]
-pub unsafe fn fold_widened<M: Storage>(
-    fold: FoldKernels<Compute<M>>,
-    n: usize,
-    x: StridedVector<M>,
-    y: StridedVector<M>,
-    param: Compute<M>,
-) -> Folded<Compute<M>> {
-    // SAFETY: as the caller's.
-    unsafe {
-        if x.at(0) == y.at(0) && x.inc == y.inc {
-            fold_one(fold, n, x, param)
-        } else {
-            fold_pair(fold, n, x, y, param)
-        }
-    }
-}
-
-/// [`fold_widened`] of one vector. A function of its own, like the next, because of its stack.
-///
-/// # Safety
-/// As there.
-#[inline(never)]
-unsafe fn fold_one<M: Storage>(
-    fold: FoldKernels<Compute<M>>,
-    n: usize,
-    x: StridedVector<M>,
-    param: Compute<M>,
-) -> Folded<Compute<M>> {
-    let mut buffer = Chunk::new();
-    let p = buffer.start();
-    fold_chunks(fold, n, |from, len| {
-        // SAFETY: as the caller's; a chunk fits the buffer.
-        unsafe {
-            widen_strided(fold.level, len, x.from(from), p);
-            (fold.vector)(len, p, 1, p, 1, param)
-        }
-    })
-}
-
-/// [`fold_widened`] of two vectors.
-///
-/// # Safety
-/// As there.
-#[inline(never)]
-unsafe fn fold_pair<M: Storage>(
-    fold: FoldKernels<Compute<M>>,
-    n: usize,
-    x: StridedVector<M>,
-    y: StridedVector<M>,
-    param: Compute<M>,
-) -> Folded<Compute<M>> {
-    let mut buffers = [const { Chunk::new() }; 2];
-    let [p, q] = buffers.each_mut().map(Chunk::start);
-    fold_chunks(fold, n, |from, len| {
-        // SAFETY: as the caller's; a chunk fits a buffer.
-        unsafe {
-            widen_strided(fold.level, len, x.from(from), p);
-            widen_strided(fold.level, len, y.from(from), q);
-            (fold.vector)(len, p, 1, q, 1, param)
-        }
-    })
-}
-
-/// Returns the tree over the chunks of `n` elements; `chunk` folds one, from its first element and its length.
-#[inline(always)]
-fn fold_chunks<T: Element>(
-    fold: FoldKernels<T>,
-    n: usize,
-    mut chunk: impl FnMut(usize, usize) -> Folded<T>,
-) -> Folded<T> {
-    let join = |a, b| fold.join.both(a, b);
-    let mut tree = ChunkTree::EMPTY;
-    for from in (CHUNK..n).step_by(CHUNK) {
-        tree.push(chunk(from - CHUNK, CHUNK), join);
-    }
-    let last = n.saturating_sub(1) / CHUNK * CHUNK;
-    let folded = chunk(last, n - last);
-    if last == 0 {
-        return folded;
-    }
-    tree.push(folded, join);
-    tree.finish(join).unwrap_or(folded)
-}
-
-/// A vector that is widened chunk by chunk.
-pub struct WidenedVector<M: Storage> {
-    level: Level,
-    x: StridedVector<M>,
-    widened: Chunk<Compute<M>>,
-}
-
-impl<M: Storage> WidenedVector<M> {
-    pub fn new(level: Level, x: StridedVector<M>) -> Self {
-        let widened = Chunk::new();
-        Self { level, x, widened }
-    }
-}
-
-impl<M: Storage> Chunks for WidenedVector<M> {
-    unsafe fn chunk(&mut self, from: usize, len: usize) -> (*const u8, isize) {
-        let to = self.widened.start();
-        // SAFETY: the caller's vector has these elements, and there is room for a chunk.
-        unsafe { widen_strided(self.level, len, self.x.from(from), to) };
-        (to.cast_const().cast(), 0)
-    }
-}
-
-/// Vectors that are widened chunk by chunk.
-pub struct WidenedChunks<'a, M: Storage> {
-    level: Level,
-    chunks: &'a mut dyn Chunks,
-    /// The chunk of one vector.
-    widened: Chunk<Compute<M>>,
-}
-
-impl<'a, M: Storage> WidenedChunks<'a, M> {
-    /// Widens the elements of `chunks`.
-    pub fn new(level: Level, chunks: &'a mut dyn Chunks) -> Self {
-        Self {
-            level,
-            chunks,
-            widened: Chunk::new(),
-        }
-    }
-}
-
-impl<M: Storage> Chunks for WidenedChunks<'_, M> {
-    unsafe fn chunk(&mut self, from: usize, len: usize) -> (*const u8, isize) {
-        // SAFETY: as the caller's.
-        unsafe { self.chunks.chunk(from, len) }
-    }
-
-    unsafe fn computed(&mut self, x: *const u8, len: usize) -> *const u8 {
-        let to: *mut Compute<M> = self.widened.start();
-        // SAFETY: the caller vouches for the elements, and there is room for a chunk.
-        unsafe { Kernels::<M>::new(self.level).widen()(len, x.cast(), to, true) };
-        to.cast_const().cast()
-    }
-}
+/// The most accumulators of a reduction: sums and sums of squares.
+const MOST_ACCUMULATORS: usize = 2;
 
 /// The reduction of elements of the type `M` by a kernel of its type of arithmetic.
 pub struct Widened<'a, M> {
@@ -200,10 +57,16 @@ impl<M: Storage> Kernel for Widened<'_, M> {
         let matrix = rows.elements::<M>();
         // SAFETY: as the caller's.
         unsafe {
-            match matrix.layout().map(|layout| Block::new(layout, matrix.n)) {
-                Some(Some(block)) => self.blocks(exec, matrix, block, out),
-                Some(None) => self.tall_columns(exec, matrix, out),
-                None => self.vectors(exec, matrix, out),
+            let Some(layout) = matrix.layout() else {
+                return self.vectors(exec, matrix, out);
+            };
+            let are_columns = matches!(layout, VectorLayout::Columns { .. });
+            if matrix.m <= MOST && matrix.m.saturating_mul(matrix.n) <= CHUNK {
+                return self.on_stack(exec, matrix, are_columns, out);
+            }
+            match Block::new(are_columns, matrix.m, matrix.n) {
+                Some(block) => self.blocks(exec, matrix, block, out),
+                None => self.tall_columns(exec, matrix, out),
             }
         }
     }
@@ -228,7 +91,7 @@ impl<M: Storage> Kernel for Widened<'_, M> {
     }
 }
 
-/// A block of vectors that are widened together.
+/// Blocks of vectors that are widened together.
 #[derive(Clone, Copy)]
 struct Block {
     are_columns: bool,
@@ -236,13 +99,14 @@ struct Block {
     most: usize,
     /// Bytes of the widened elements.
     bytes: usize,
+    /// Bytes of scratch memory of the kernel that reduces them.
+    work: usize,
 }
 
 impl Block {
-    /// Returns the blocks of vectors of `n` elements; `None` if they are too long.
-    fn new(layout: VectorLayout, n: usize) -> Option<Self> {
+    /// Returns the blocks of `m` vectors of `n` elements; `None` if they are too long.
+    fn new(are_columns: bool, m: usize, n: usize) -> Option<Self> {
         let each = n.checked_mul(size_of::<f32>())?.max(1);
-        let are_columns = matches!(layout, VectorLayout::Columns { .. });
         let most = if are_columns {
             if each > MOST_BYTES / FEWEST_COLUMNS {
                 return None;
@@ -251,10 +115,17 @@ impl Block {
         } else {
             (ROWS_BYTES / each).clamp(FEWEST_ROWS, MOST)
         };
+        let most = most.min(m);
+        let work = if are_columns {
+            work_bytes::<f32>(n, most, MOST_ACCUMULATORS)
+        } else {
+            0
+        };
         Some(Self {
             are_columns,
             most,
-            bytes: most * each + LINE,
+            bytes: most * each,
+            work,
         })
     }
 }
@@ -271,28 +142,49 @@ impl<M: Storage> Widened<'_, M> {
         block: Block,
         out: StridedVector<u8>,
     ) {
-        exec.with_optional_scratch(exec.threads(), block.bytes, |scratch| {
-            let within = exec.within_tasks();
+        let bytes = block.bytes + LINE + block.work;
+        exec.with_optional_scratch(exec.threads(), bytes, |scratch| {
             matrix.split(exec, FEWEST_COLUMNS, |task, from, to| {
                 scratch.with_optional_block(task, |p, bytes| {
-                    let p = p.wrapping_add(p.addr().wrapping_neg() % LINE).cast();
+                    let p = p.wrapping_add(p.addr().wrapping_neg() % LINE);
                     let mut at = from;
                     while at < to {
-                        let count = block.most.min(to - at);
-                        let part = matrix.part(at, count);
-                        // SAFETY: as the caller's; no other task has these vectors.
+                        let part = matrix.part(at, block.most.min(to - at));
+                        let out = out.from(at);
+                        at += part.m;
+                        // SAFETY: as the caller's; no other task has these vectors. The work area follows the widened
+                        // elements.
                         unsafe {
                             if bytes == 0 {
-                                self.vectors(&within(), part, out.from(at));
-                            } else {
-                                self.block(&within(), part, block.are_columns, out.from(at), p);
+                                self.vectors(&Exec::new(), part, out);
+                                continue;
                             }
+                            let work = p.add(block.bytes).cast();
+                            let work = core::slice::from_raw_parts_mut(work, block.work);
+                            let exec = Exec::new().with_workspace(work);
+                            self.block(&exec, part, block.are_columns, out, p.cast());
                         }
-                        at += count;
                     }
                 });
             });
         });
+    }
+
+    /// Reduces at most [`MOST`] vectors of together at most [`CHUNK`] elements, which are widened on the stack.
+    ///
+    /// # Safety
+    /// As [`Kernel::rows`].
+    #[inline(never)]
+    unsafe fn on_stack(
+        &self,
+        exec: &Exec<'_>,
+        matrix: RowMatrix<M>,
+        are_columns: bool,
+        out: StridedVector<u8>,
+    ) {
+        let mut buffer = WidenedChunk::new();
+        // SAFETY: as the caller's; the elements fit the buffer.
+        unsafe { self.block(exec, matrix, are_columns, out, buffer.start()) };
     }
 
     /// Widens the vectors of a block at `p`, and reduces them.

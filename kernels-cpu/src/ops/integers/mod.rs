@@ -9,98 +9,64 @@ use crate::level::Level;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::{element::Storage, simd::Token};
 
-/// Compiles a kernel, `$body(ARGUMENTS)`, for each level. The value has the functions in the order of `Level`; levels of
-/// other architectures have the portable one. It is a constant, so that the crate that names it compiles them.
-macro_rules! levels {
-    ($Kernel:ty, ($($arg:ident: $ty:ty),*), $body:expr) => {{
-        #[cfg_attr(not(precompiled), inline)]
-        unsafe fn portable($($arg: $ty),*) {
+/// Defines the functions of a kernel, `$body(ARGUMENTS)`, one for each level, with attributes and generic parameters;
+/// `levels` returns them in the order of `Level`. Levels of other architectures have the portable one.
+macro_rules! level_functions {
+    ([$($attribute:tt)*] [$($parameters:tt)*] [$($names:tt)*] $Kernel:ty, ($($arg:ident: $ty:ty),*), $body:expr) => {
+        $($attribute)*
+        unsafe fn portable<$($parameters)*>($($arg: $ty),*) {
             // SAFETY: every machine has this level; the rest as the caller's.
             unsafe { $body($($arg),*) }
         }
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma,f16c")]
-        #[cfg_attr(not(precompiled), inline)]
-        unsafe fn avx2($($arg: $ty),*) {
+        $($attribute)*
+        unsafe fn avx2<$($parameters)*>($($arg: $ty),*) {
             // SAFETY: called only on a machine that has the level; the rest as the caller's.
             unsafe { $body($($arg),*) }
         }
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2")]
-        #[cfg_attr(not(precompiled), inline)]
-        unsafe fn avx512($($arg: $ty),*) {
+        $($attribute)*
+        unsafe fn avx512<$($parameters)*>($($arg: $ty),*) {
             // SAFETY: as above.
             unsafe { $body($($arg),*) }
         }
         #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
         #[target_feature(enable = "neon")]
-        #[cfg_attr(not(precompiled), inline)]
-        unsafe fn neon($($arg: $ty),*) {
+        $($attribute)*
+        unsafe fn neon<$($parameters)*>($($arg: $ty),*) {
             // SAFETY: as above.
             unsafe { $body($($arg),*) }
         }
-        const LEVELS: &[$Kernel; 4] = &{
+        const fn levels<$($parameters)*>() -> [$Kernel; 4] {
             #[allow(unused_mut)]
-            let mut levels: [$Kernel; 4] = [portable; 4];
+            let mut levels: [$Kernel; 4] = [portable::<$($names)*>; 4];
             #[cfg(target_arch = "x86_64")]
             {
-                levels[$crate::Level::Avx2 as usize] = avx2;
-                levels[$crate::Level::Avx512 as usize] = avx512;
+                levels[$crate::Level::Avx2 as usize] = avx2::<$($names)*>;
+                levels[$crate::Level::Avx512 as usize] = avx512::<$($names)*>;
             }
             #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
             {
-                levels[$crate::Level::Neon as usize] = neon;
-            }
-            levels
-        };
-        LEVELS
-    }};
-}
-pub(crate) use levels;
-
-/// Defines the functions of a kernel, `$body(ARGUMENTS)`, one for each level, generic over a type `T` of integers and the
-/// number `N` of elements in a block; `levels` returns them in the order of `Level`.
-macro_rules! generic_levels {
-    ($Kernel:ty, ($($arg:ident: $ty:ty),*), $body:expr) => {
-        unsafe fn portable<T: Wrapping, const N: usize>($($arg: $ty),*) {
-            // SAFETY: every machine has this level; the rest as the caller's.
-            unsafe { $body($($arg),*) }
-        }
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,fma,f16c")]
-        unsafe fn avx2<T: Wrapping, const N: usize>($($arg: $ty),*) {
-            // SAFETY: called only on a machine that has the level; the rest as the caller's.
-            unsafe { $body($($arg),*) }
-        }
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2")]
-        unsafe fn avx512<T: Wrapping, const N: usize>($($arg: $ty),*) {
-            // SAFETY: as above.
-            unsafe { $body($($arg),*) }
-        }
-        #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
-        #[target_feature(enable = "neon")]
-        unsafe fn neon<T: Wrapping, const N: usize>($($arg: $ty),*) {
-            // SAFETY: as above.
-            unsafe { $body($($arg),*) }
-        }
-        const fn levels<T: Wrapping, const N: usize>() -> [$Kernel; 4] {
-            #[allow(unused_mut)]
-            let mut levels: [$Kernel; 4] = [portable::<T, N>; 4];
-            #[cfg(target_arch = "x86_64")]
-            {
-                levels[Level::Avx2 as usize] = avx2::<T, N>;
-                levels[Level::Avx512 as usize] = avx512::<T, N>;
-            }
-            #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
-            {
-                levels[Level::Neon as usize] = neon::<T, N>;
+                levels[$crate::Level::Neon as usize] = neon::<$($names)*>;
             }
             levels
         }
     };
 }
-pub(crate) use generic_levels;
+pub(crate) use level_functions;
+
+/// Compiles a kernel, `$body(ARGUMENTS)`, for each level; returns the functions. They are a constant, so that the crate that
+/// names it compiles them.
+macro_rules! levels {
+    ($Kernel:ty, $arguments:tt, $body:expr) => {{
+        $crate::ops::integers::level_functions!([#[cfg_attr(not(precompiled), inline)]] [] [] $Kernel, $arguments, $body);
+        const LEVELS: &[$Kernel; 4] = &levels();
+        LEVELS
+    }};
+}
+pub(crate) use levels;
 
 /// Returns `value` such that the compiler does not know what it is. A loop whose step it does not know it leaves as it is,
 /// and vectorises the block within; else it would vectorise the loop over blocks, with gathers.

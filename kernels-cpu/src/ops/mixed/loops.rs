@@ -1,7 +1,5 @@
 //! The five loops; see the module.
 
-use core::mem::MaybeUninit;
-
 use super::blocks::Blocks;
 #[cfg(test)]
 use super::blocks::LINE;
@@ -9,11 +7,10 @@ use super::packed::undo_header;
 use super::product::MixedGemm;
 use super::routines::{IN_PLACE_COLUMNS, MAX_TILE_BYTES, Panels, Routines, Tile};
 use super::write::WriteTile;
+use crate::aligned::AlignedBytes;
 use crate::matrix::Matrix;
 
-/// The sums of a micro-tile.
-#[repr(C, align(64))]
-pub(super) struct Sums(pub(super) MaybeUninit<[u8; MAX_TILE_BYTES]>);
+pub(super) type Sums = AlignedBytes<MAX_TILE_BYTES>;
 
 /// A range of rows or columns, and of steps.
 #[derive(Clone, Copy)]
@@ -210,12 +207,12 @@ impl Loops<'_> {
         let c = p.c.offset(at.0, at.1);
         let is_whole = columns.is_multiple_of(r.b.grain) && rows.is_multiple_of(r.a.grain);
         let in_c = p.is_plain && is_whole && p.c.cs == r.sum_bytes as isize && p.k > 0;
-        let mut stack = Sums(MaybeUninit::uninit());
+        let mut stack = Sums::new();
         let width = columns.next_multiple_of(r.b.grain());
         let (sums, sums_rs) = if in_c {
             (c.ptr, c.rs)
         } else if is_first && is_last {
-            (stack.0.as_mut_ptr().cast(), (width * r.sum_bytes) as isize)
+            (stack.start(), (width * r.sum_bytes) as isize)
         } else {
             let rs = self.blocks.waiting_rs;
             let place = waiting.0 * rs + waiting.1 * r.sum_bytes;
@@ -269,8 +266,8 @@ impl Loops<'_> {
 /// # Safety
 /// As [`run`].
 pub unsafe fn run_in_place(routines: &Routines, p: &MixedGemm) {
-    let mut stack = Sums(MaybeUninit::uninit());
-    let sums: *mut u8 = stack.0.as_mut_ptr().cast();
+    let mut stack = Sums::new();
+    let sums: *mut u8 = stack.start();
     for i in 0..p.m {
         let mut j = 0;
         while j < p.n {

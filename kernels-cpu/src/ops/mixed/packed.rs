@@ -1,11 +1,10 @@
 //! Products with a B that was packed before the call: its packing, and what the loops need beside.
 
-use core::mem::MaybeUninit;
-
 use super::loops::Sums;
 use super::product::MixedGemm;
 use super::routines::{Panels, Routines, Tile};
 use super::write::WriteTile;
+use crate::aligned::AlignedBytes;
 use crate::matrix::Matrix;
 
 /// Packs all of B, which has `k` rows and `n` columns: to micro-panels of all k, the most columns each.
@@ -50,10 +49,6 @@ pub unsafe fn undo_header(tile: &mut Tile, packed: &Panels, own: &Panels) {
     tile.adds = true;
 }
 
-/// Scratch memory for a few rows of A in one segment, on the stack.
-#[repr(C, align(64))]
-struct Rows(MaybeUninit<[u8; ROWS_BYTES]>);
-
 /// 16 rows of 2 KiB with a header, as AMX has; or a row of 16 KiB.
 const ROWS_BYTES: usize = 33 << 10;
 
@@ -63,8 +58,8 @@ const ROWS_BYTES: usize = 33 << 10;
 /// As [`run`](super::loops::run); B must be packed.
 #[inline(never)]
 pub unsafe fn run_packed_on_stack(r: &Routines, p: &MixedGemm) {
-    let mut memory = Rows(MaybeUninit::uninit());
-    let packed_a: *mut u8 = memory.0.as_mut_ptr().cast();
+    let mut memory = AlignedBytes::<ROWS_BYTES>::new();
+    let packed_a: *mut u8 = memory.start();
     let Some(packed) = &p.packed_b else { return };
     debug_assert!(r.a.micro_panel_bytes(1, r.segment() / r.steps()) <= ROWS_BYTES);
     (r.enter)();
@@ -73,7 +68,7 @@ pub unsafe fn run_packed_on_stack(r: &Routines, p: &MixedGemm) {
         let mut j = 0;
         while j < p.n {
             let columns = packed.panels.most.min(p.n - j);
-            let mut stack = Sums(MaybeUninit::uninit());
+            let mut stack = Sums::new();
             let width = columns.next_multiple_of(r.b.grain());
             let mut tile = Tile {
                 rows,
@@ -81,7 +76,7 @@ pub unsafe fn run_packed_on_stack(r: &Routines, p: &MixedGemm) {
                 kc: 0,
                 a: packed_a.cast_const(),
                 b: p.b.at(0, j),
-                sums: stack.0.as_mut_ptr().cast(),
+                sums: stack.start(),
                 sums_rs: (width * r.sum_bytes) as isize,
                 adds: false,
             };

@@ -1,7 +1,7 @@
 //! The reductions of integers over axes of tensors. Their results are exact, so the order of elements makes no
 //! difference, except that an index counts them in row-major order.
 
-use super::plan::{AxisPlan, ReductionProperties, set_of};
+use super::plan::{AxisPlan, ReductionProperties};
 use crate::api::reduce::{Chunks, Kernel, RowMatrix, StridedVector};
 use crate::error::{Error, Result};
 use crate::exec::Exec;
@@ -82,8 +82,20 @@ pub unsafe fn reduce_integers(
     if unsafe { reduce_contiguous(level, (fold, gives), tensors) } {
         return Ok(());
     }
+    let types = |x: &Operand, out: &Operand| {
+        let of = match x.of {
+            Type::Integer(of) => of.computed(),
+            _ => None,
+        };
+        let of = of.ok_or(Error::UnsupportedType { arg: x.arg })?;
+        let result = result(gives, x.of, out.of).ok_or(Error::TypeMismatch { arg: out.arg })?;
+        Ok((of, result))
+    };
+    let any_order = !matches!(gives, Gives::Index(_));
+    let host = Location::Host;
     // SAFETY: as the caller's.
-    let (of, result) = unsafe { check(gives, properties, tensors, &mut plan)? };
+    let checked = unsafe { properties.check_types(tensors, host, any_order, &mut plan, types) };
+    let (of, result) = checked?;
     let fold = fold(of);
     let kernel = IntegerReduction::new(level, &fold, result, gives.search(of));
     // SAFETY: the arguments have been checked; the caller vouches for the elements.
@@ -124,44 +136,6 @@ unsafe fn reduce_contiguous(
     // SAFETY: the arguments have been checked; the caller vouches for the elements.
     unsafe { kernel.write(to.p, kernel.vector(from.count, from.p)) };
     true
-}
-
-/// Checks the arguments of a call. Returns the types of elements and results, and makes `plan` what to do.
-///
-/// # Errors
-/// As [`ReductionProperties::check`].
-///
-/// # Safety
-/// `shape` and `strides` of each tensor must be valid.
-// Not inlined, as its lists would stay on the stack while the kernels run.
-#[inline(never)]
-unsafe fn check(
-    gives: Gives,
-    properties: &ReductionProperties,
-    (x, axes, out): (&Tensor, Option<&[i32]>, &Tensor),
-    plan: &mut AxisPlan,
-) -> Result<(IntegerType, IntegerType)> {
-    let (tensor, output) = (x, out);
-    let (mut x, mut out) = (Operand::empty("x"), Operand::empty("out"));
-    // SAFETY: as the caller's.
-    unsafe {
-        x.set(tensor, Location::Host)?;
-        out.set(output, Location::Host)?;
-    }
-    let of = match x.of {
-        Type::Integer(of) => of.computed(),
-        _ => None,
-    };
-    let of = of.ok_or(Error::UnsupportedType { arg: x.arg })?;
-    let result = result(gives, x.of, out.of).ok_or(Error::TypeMismatch { arg: out.arg })?;
-    let any_order = !matches!(gives, Gives::Index(_));
-    plan.set(&x, &out, set_of(axes, x.rank())?, any_order)?;
-    out.check_distinct()?;
-    out.apart_from(&x)?;
-    if plan.elements == 0 && plan.results > 0 && properties.needs_elements {
-        return Err(Error::EmptyReduction { arg: "n" });
-    }
-    Ok((of, result))
 }
 
 impl Kernel for IntegerReduction<'_> {

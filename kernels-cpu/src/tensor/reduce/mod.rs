@@ -33,7 +33,7 @@ type OfArray = unsafe fn(level: Level, ddof: usize, n: usize, x: *const u8, out:
 type RunJob = unsafe fn(exec: &Exec<'_>, level: Level, ddof: usize, of: ResultType, job: Job<'_>);
 
 /// What a kernel runs over.
-enum Job<'a> {
+pub(super) enum Job<'a> {
     /// The rows of a matrix and their results; strides count bytes.
     Rows(RowMatrix<u8>, StridedVector<u8>),
     AxisPlan(&'a AxisPlan),
@@ -230,42 +230,22 @@ unsafe fn of_array<T: Storage, O: Output<Compute<T>>>(
     }
 }
 
-/// Runs a job with a kernel of `T`'s type of arithmetic.
+/// Runs a job of elements of the type `T` with a kernel of its type of arithmetic, whose results are rounded if `rounds`.
 ///
 /// # Safety
 /// As [`Job::run`].
-unsafe fn run_job<T: Storage, K: KernelOf<T>>(
+pub(super) unsafe fn run_job<T: Storage, K: KernelOf<T>>(
     exec: &Exec<'_>,
     kernel: &K,
-    of: ResultType,
+    rounds: bool,
     job: Job<'_>,
 ) {
     // SAFETY: as the caller's.
     unsafe {
         if const { is_element::<T>() } {
-            return job.run(exec, kernel);
-        }
-        let rounds = of == ResultType::Own;
-        job.run(exec, &Widened { kernel, rounds });
-    }
-}
-
-/// Runs a plan for elements of the type `T` with a kernel of its type of arithmetic, whose results are rounded if `rounds`.
-///
-/// # Safety
-/// As [`AxisPlan::run`].
-pub(super) unsafe fn run_plan<T: Storage, K: KernelOf<T>>(
-    exec: &Exec<'_>,
-    kernel: &K,
-    rounds: bool,
-    plan: &AxisPlan,
-) {
-    // SAFETY: as the caller's.
-    unsafe {
-        if const { is_element::<T>() } {
-            plan.run(exec, kernel);
+            job.run(exec, kernel);
         } else {
-            plan.run(exec, &Widened { kernel, rounds });
+            job.run(exec, &Widened { kernel, rounds });
         }
     }
 }
@@ -320,8 +300,8 @@ macro_rules! operations {
             unsafe { run_job::<T, _>(exec, &kernel, operations!(@rounds $Output of), job) };
         }
     };
-    (@rounds Count $of:ident) => {{ let _ = $of; ResultType::Other }};
-    (@rounds T $of:ident) => { $of };
+    (@rounds Count $of:ident) => {{ let _ = $of; false }};
+    (@rounds T $of:ident) => { $of == ResultType::Own };
     (@functions index $name:ident) => {
         unsafe fn array<T: Storage>(level: Level, _: usize, n: usize, x: *const u8, out: *mut u8) {
             // SAFETY: as the caller's.
@@ -332,7 +312,7 @@ macro_rules! operations {
         }
         unsafe fn of_job<T: Storage>(exec: &Exec<'_>, level: Level, _: usize, _: ResultType, job: Job<'_>) {
             // SAFETY: as the caller's.
-            unsafe { run_job::<T, _>(exec, &Search::<Compute<T>>::$name(level), ResultType::Other, job) };
+            unsafe { run_job::<T, _>(exec, &Search::<Compute<T>>::$name(level), false, job) };
         }
     };
     (@type element) => { "The elements of `out` have the type of x; those of `f16` and `bf16` may also be `f32`, not rounded." };

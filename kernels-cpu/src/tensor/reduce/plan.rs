@@ -69,8 +69,6 @@ impl ReductionProperties {
     ///
     /// # Safety
     /// `shape` and `strides` of each tensor must be valid.
-    // Not inlined, as its lists would stay on the stack while the kernels run.
-    #[inline(never)]
     pub unsafe fn check(
         &self,
         x: &Tensor,
@@ -80,33 +78,54 @@ impl ReductionProperties {
         memory: Location,
         plan: &mut AxisPlan,
     ) -> Result<(Dtype, ResultType)> {
-        let (tensor, output) = (x, out);
+        let types = |x: &Operand, out: &Operand| match x.of {
+            // The device has no kernels for elements of 16 bits.
+            Type::Float(dtype) if dtype.size() > 2 || memory == Location::Host => {
+                Ok((dtype, self.type_of(out, dtype)?))
+            }
+            _ => Err(Error::UnsupportedType { arg: x.arg }),
+        };
+        // SAFETY: as the caller's.
+        let types =
+            unsafe { self.check_types((x, axes, out), memory, self.any_order, plan, types)? };
+        if plan.elements > 0 && ddof as u64 >= plan.elements as u64 {
+            return Err(Error::InvalidValue { arg: "ddof" });
+        }
+        Ok(types)
+    }
+
+    /// As [`check`](ReductionProperties::check), with the types that `types` finds in `x` and `out`. `any_order`: whether the
+    /// order of elements makes no difference.
+    ///
+    /// # Errors
+    /// Those of `types` too.
+    ///
+    /// # Safety
+    /// As there.
+    // Not inlined, as its lists would stay on the stack while the kernels run.
+    #[inline(never)]
+    pub unsafe fn check_types<R>(
+        &self,
+        (tensor, axes, output): (&Tensor, Option<&[i32]>, &Tensor),
+        memory: Location,
+        any_order: bool,
+        plan: &mut AxisPlan,
+        types: impl FnOnce(&Operand, &Operand) -> Result<R>,
+    ) -> Result<R> {
         let (mut x, mut out) = (Operand::empty("x"), Operand::empty("out"));
         // SAFETY: as the caller's.
         unsafe {
             x.set(tensor, memory)?;
             out.set(output, memory)?;
         }
-        let Type::Float(dtype) = x.of else {
-            return Err(Error::UnsupportedType { arg: x.arg });
-        };
-        // The device has no kernels for elements of 16 bits.
-        if dtype.size() == 2 && memory != Location::Host {
-            return Err(Error::UnsupportedType { arg: x.arg });
-        }
-        let of_result = self.type_of(&out, dtype)?;
-        let set = set_of(axes, x.rank())?;
-        plan.set(&x, &out, set, self.any_order)?;
-        let is_empty = plan.elements == 0;
-        if !is_empty && ddof as u64 >= plan.elements as u64 {
-            return Err(Error::InvalidValue { arg: "ddof" });
-        }
+        let types = types(&x, &out)?;
+        plan.set(&x, &out, set_of(axes, x.rank())?, any_order)?;
         out.check_distinct()?;
         out.apart_from(&x)?;
-        if is_empty && plan.results > 0 && self.needs_elements {
+        if plan.elements == 0 && plan.results > 0 && self.needs_elements {
             return Err(Error::EmptyReduction { arg: "n" });
         }
-        Ok((dtype, of_result))
+        Ok(types)
     }
 
     /// Returns which type of results the output has, for elements of the type `of`.

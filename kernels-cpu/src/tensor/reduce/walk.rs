@@ -4,11 +4,10 @@
 //! others. Where more are left, elements are gathered: all elements of a block of results if they fit a buffer in L1,
 //! else chunk by chunk; of a transposed array several rows at once, so that each line of memory is read once.
 
-use core::mem::MaybeUninit;
-
 use super::blocks::{ResultBlock, ResultBlocks, block_bytes};
 use super::gather::{CHUNK, LINE, Lines, Window, add_loops, copy_any};
 use super::plan::{AxisPlan, KeptAxis};
+use crate::aligned::AlignedBytes;
 use crate::api::reduce::{Kernel, MAX_GATHERED, RowMatrix, StridedVector};
 use crate::copy::CopyLoop;
 use crate::detect::is_from_memory;
@@ -31,20 +30,6 @@ const PITCH: usize = CHUNK + LINE;
 /// how many are.
 const SHORT_STEP: usize = 4 << 10;
 const FEW: usize = 4;
-
-/// Memory on the stack.
-#[repr(align(64))]
-struct Memory<const BYTES: usize>(MaybeUninit<[u8; BYTES]>);
-
-impl<const BYTES: usize> Memory<BYTES> {
-    fn new() -> Self {
-        Self(MaybeUninit::uninit())
-    }
-
-    fn start(&mut self) -> *mut u8 {
-        self.0.as_mut_ptr().cast()
-    }
-}
 
 impl KeptAxis {
     /// The axis of the input.
@@ -171,7 +156,7 @@ impl AxisPlan {
         let most = BUFFER.checked_div(each).unwrap_or(0).clamp(1, RESULTS);
         let blocks = ResultBlocks::of_results(self, most);
         blocks.for_each_block(self, exec, false, &|exec, _, block| {
-            let mut elements = Memory::<BUFFER>::new();
+            let mut elements = AlignedBytes::<BUFFER>::new();
             // SAFETY: as the caller's; no other block has these results.
             unsafe { self.block(exec, kernel, &blocks, block, elements.start()) };
         });
@@ -216,7 +201,7 @@ impl AxisPlan {
         block: ResultBlock,
         elements: *mut u8,
     ) {
-        let mut results = Memory::<{ 8 * RESULTS }>::new();
+        let mut results = AlignedBytes::<{ 8 * RESULTS }>::new();
         let split = KeptAxis {
             count: block.len,
             ..blocks.split
@@ -311,7 +296,7 @@ impl AxisPlan {
         block: ResultBlock,
         (buffer, room, mut window): (*mut u8, usize, Option<Window>),
     ) {
-        let mut own = Memory::<CHUNK>::new();
+        let mut own = AlignedBytes::<CHUNK>::new();
         let buffer = if room == 0 { own.start() } else { buffer };
         let mut from = 0;
         while from < block.len {

@@ -16,7 +16,7 @@ use crate::tensor::list::List;
 use crate::tensor::operand::{Axis, Operand, Tensor};
 use crate::tensor::reduce::blocks::{ResultBlock, ResultBlocks};
 use crate::tensor::reduce::plan::{AxisPlan, KeptAxis, set_of};
-use crate::tensor::reduce::run_plan;
+use crate::tensor::reduce::{Job, run_job};
 use crate::tensor::vectors::float_type;
 
 /// The axes of a map, dropped, turned, reordered and merged as far as that keeps the bits.
@@ -205,7 +205,7 @@ impl RowMapPlan {
             // SAFETY: as the caller's; there is room for the results of a block.
             unsafe {
                 let kernel = Results::<Compute<T>, Compute<T>>(reduction, PhantomData);
-                run_plan::<T, _>(exec, &kernel, false, &plan);
+                run_job::<T, _>(exec, &kernel, false, Job::AxisPlan(&plan));
             }
         }
         let statistics = to.map(<*mut Compute<T>>::cast_const);

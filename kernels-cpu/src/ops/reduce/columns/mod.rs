@@ -25,10 +25,9 @@ mod runs;
 mod short;
 mod strip;
 
-use core::mem::MaybeUninit;
-
 use super::fold::{Accumulators, start};
 use super::{Fold, chunk_len};
+use crate::aligned::AlignedBytes;
 use crate::element::Element;
 use crate::ops::{load, store};
 use crate::simd::Simd;
@@ -232,10 +231,6 @@ pub fn work_bytes<T: Element>(rows: usize, cols: usize, accs: usize) -> usize {
     bytes + LINE
 }
 
-/// A work area on the stack.
-#[repr(align(64))]
-struct Stack([MaybeUninit<u8>; WORK]);
-
 /// Writes the fold of column j, with its last step, to out\[j\] for columns 0..cols. `y` holds an element per row for
 /// folds of two vectors, `param` one per column for folds with a parameter.
 ///
@@ -274,8 +269,8 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
     } else {
         <S::T as Element>::LANES
     };
-    let mut stack = Stack([MaybeUninit::uninit(); WORK]);
-    let base = stack.0.as_mut_ptr().cast::<S::T>();
+    let mut stack = AlignedBytes::<WORK>::new();
+    let base = stack.start::<S::T>();
     let can_run = const { runs::pay::<S, F>() };
     let run_rows = runs::MIN_ROWS + 1..=<S::T as Element>::LANES;
     let done = if can_run && work.from_memory && run_rows.contains(&rows) {

@@ -1,8 +1,8 @@
 //! argmin and argmax of many columns at once.
 
 use core::hint::black_box;
-use core::mem::MaybeUninit;
 
+use crate::aligned::AlignedBytes;
 use crate::detect::is_from_memory;
 use crate::element::Element;
 use crate::ops::load;
@@ -16,19 +16,6 @@ const BLOCK: usize = 1 << 20;
 const ROWS: usize = 16;
 /// The same for rows that compete for the sets of L1, or come from memory, which delivers more to few streams.
 const FEW_ROWS: usize = 4;
-
-/// A buffer with an element for each column.
-#[repr(align(64))]
-struct ColumnBuffer([MaybeUninit<u8>; WIDTH]);
-
-impl ColumnBuffer {
-    const fn new() -> Self {
-        Self([MaybeUninit::uninit(); WIDTH])
-    }
-    fn as_mut_ptr<T>(&mut self) -> *mut T {
-        self.0.as_mut_ptr().cast()
-    }
-}
 
 /// A block of rows and columns, and the state of the search: an element of each array for each column.
 #[derive(Clone, Copy)]
@@ -104,9 +91,9 @@ unsafe fn search<S: Simd, const GREATEST: bool>(
     inc_out: isize,
 ) -> bool {
     let (mut values, mut indices, mut nan_accs) = (
-        ColumnBuffer::new(),
-        ColumnBuffer::new(),
-        ColumnBuffer::new(),
+        AlignedBytes::<WIDTH>::new(),
+        AlignedBytes::<WIDTH>::new(),
+        AlignedBytes::<WIDTH>::new(),
     );
     let width = WIDTH / size_of::<S::T>();
     let from_memory = S::HAS_SHAPE_LOOPS && is_from_memory::<S::T>(rows.saturating_mul(cols));
@@ -123,9 +110,9 @@ unsafe fn search<S: Simd, const GREATEST: bool>(
                 start,
                 is_last: rows - start <= BLOCK,
                 from_memory,
-                values: values.as_mut_ptr(),
-                indices: indices.as_mut_ptr(),
-                nan_accs: nan_accs.as_mut_ptr(),
+                values: values.start(),
+                indices: indices.start(),
+                nan_accs: nan_accs.start(),
                 out: out.wrapping_offset(j as isize * inc_out),
                 inc_out,
             };
