@@ -264,6 +264,7 @@ impl<T: Element> RowMapKernels<T> {
         } else {
             [pair.n, pair.m]
         };
+        let axes = |rs, cs| if has_columns { [cs, rs] } else { [rs, cs] };
         let len = longer.clamp(1, TILE);
         let lines = shorter.min(TILE / len).max(1);
         for from in (0..shorter).step_by(lines) {
@@ -271,16 +272,8 @@ impl<T: Element> RowMapKernels<T> {
                 let (lines, len) = (lines.min(shorter - from), len.min(longer - at));
                 let (i, j) = if has_columns { (at, from) } else { (from, at) };
                 let (x, out) = (pair.x.offset(i, j), pair.out.offset(i, j));
-                let [x_line, out_line] = if has_columns {
-                    [x.cs, out.cs]
-                } else {
-                    [x.rs, out.rs]
-                };
-                let [x_inc, out_inc] = if has_columns {
-                    [x.rs, out.rs]
-                } else {
-                    [x.cs, out.cs]
-                };
+                let [x_line, x_inc] = axes(x.rs, x.cs);
+                let [out_line, out_inc] = axes(out.rs, out.cs);
                 let line = |p: *const M, step: isize, inc: isize, number: usize| {
                     StridedVector::new(p.wrapping_offset(step * number as isize), inc)
                 };
