@@ -158,14 +158,14 @@ for_each_elementwise!(kernels_of_arrays! {} [name arguments output]);
 /// The conversions between types in memory and their types of arithmetic.
 mod convert_kernel {
     use super::*;
-    kernel!(Storage for_each_storage widen (n: usize, from: *const T, to: *mut Compute<T>, prefetch: bool) [] (ops::convert::widen));
+    kernel!(Storage for_each_storage widen (n: usize, from: *const T, to: *mut Compute<T>, ahead: isize) [] (ops::convert::widen));
     kernel!(Storage for_each_storage round (n: usize, from: *const Compute<T>, to: *mut T) [] (ops::convert::round));
 }
 
 impl<T: Storage> Kernels<T> {
     /// Widens elements; see [`ops::convert::widen`].
     #[inline(always)]
-    pub fn widen(self) -> unsafe fn(usize, *const T, *mut Compute<T>, bool) {
+    pub fn widen(self) -> unsafe fn(usize, *const T, *mut Compute<T>, isize) {
         convert_kernel::widen::of::<T>(self.0)
     }
 
@@ -198,8 +198,17 @@ for_each_row_map!(row_map_kernels! {} [name statistics]);
 /// A fold of a vector; see `ops::reduce::vector`.
 pub type FoldVector<T> = unsafe fn(usize, *const T, isize, *const T, isize, T) -> Folded<T>;
 /// A fold of columns; see `ops::reduce::columns`.
-pub type FoldColumns<T> =
-    unsafe fn(usize, usize, *const T, isize, *const T, isize, *const T, *mut T, reduce::WorkArea);
+pub type FoldColumns<T> = unsafe fn(
+    usize,
+    usize,
+    *const T,
+    isize,
+    *const T,
+    isize,
+    *const T,
+    *mut T,
+    reduce::WorkArea<'_>,
+);
 /// A fold of rows; see `ops::reduce::rows`.
 pub type FoldRows<T> =
     unsafe fn(usize, usize, *const T, isize, *const T, isize, *const T, *mut T, bool);
@@ -255,7 +264,7 @@ macro_rules! folds_of_many {
         mod columns_kernel {
             use super::*;
             $(kernel!(Element for_each_element
-                $name (rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::WorkArea)
+                $name (rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::WorkArea<'_>)
                     [] (reduce::columns::<_, reduce::$Fold>)
             );)*
         }

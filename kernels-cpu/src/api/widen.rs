@@ -5,6 +5,7 @@ use crate::api::reduce::StridedVector;
 use crate::dispatch::{Compute, Kernels};
 use crate::element::Storage;
 use crate::level::Level;
+use crate::ops::convert::CHUNK_AHEAD;
 use crate::ops::reduce::chunk_len;
 
 /// Elements of a chunk of the canonical order of reductions.
@@ -28,7 +29,7 @@ pub unsafe fn widen_strided<M: Storage>(
     // SAFETY: as the caller's.
     unsafe {
         if x.inc == 1 {
-            return widen(n, x.at(0), to, true);
+            return widen(n, x.at(0), to, CHUNK_AHEAD);
         }
         let mut gathered = [M::default(); GATHERED];
         for from in (0..n).step_by(GATHERED) {
@@ -36,7 +37,7 @@ pub unsafe fn widen_strided<M: Storage>(
             for (i, slot) in gathered.iter_mut().enumerate().take(len) {
                 *slot = *x.at(from + i);
             }
-            widen(len, gathered.as_ptr(), to.add(from), false);
+            widen(len, gathered.as_ptr(), to.add(from), 0);
         }
     }
 }

@@ -3,12 +3,13 @@
 use crate::element::Storage;
 use crate::simd::{Access, Simd};
 
-/// Bytes from the elements that are read to those that are prefetched: a chunk, during whose fold memory would be idle.
-const PREFETCH_DISTANCE: usize = 4 << 10;
+/// Bytes from the elements of a long array to those that are prefetched: a chunk, during whose fold memory would be idle.
+pub const CHUNK_AHEAD: isize = 4 << 10;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Copies `n` elements from one type in memory to another, through registers.
+/// Copies `n` elements from one type in memory to another, through registers. Unless `ahead` is 0, elements so many bytes
+/// behind those that are read are prefetched.
 ///
 /// # Safety
 /// The arrays must be valid for `n` elements.
@@ -18,15 +19,15 @@ unsafe fn through_registers<S: Simd + Access<A> + Access<B>, A: Storage, B: Stor
     n: usize,
     from: *const A,
     to: *mut B,
-    prefetch: bool,
+    ahead: isize,
 ) {
     const UNROLL: usize = 4;
     let mut i = 0;
     while i + UNROLL * S::N <= n {
-        if prefetch {
-            let ahead = from.add(i).wrapping_byte_add(PREFETCH_DISTANCE);
+        if ahead != 0 {
+            let next = from.add(i).wrapping_byte_offset(ahead);
             for line in (0..UNROLL * S::N * size_of::<A>()).step_by(LINE) {
-                s.prefetch_far(ahead.wrapping_byte_add(line));
+                s.prefetch_far(next.wrapping_byte_add(line));
             }
         }
         for at in [i, i + S::N, i + 2 * S::N, i + 3 * S::N] {
@@ -41,7 +42,7 @@ unsafe fn through_registers<S: Simd + Access<A> + Access<B>, A: Storage, B: Stor
     }
 }
 
-/// Widens `n` elements. With `prefetch`, what follows them in memory is prefetched, as far as they reach.
+/// Widens `n` elements. Unless `ahead` is 0, as many elements so many bytes behind them are prefetched.
 ///
 /// # Safety
 /// The arrays must be valid for `n` elements.
@@ -51,9 +52,9 @@ pub unsafe fn widen<S: Simd + Access<M>, M: Storage>(
     n: usize,
     from: *const M,
     to: *mut S::T,
-    prefetch: bool,
+    ahead: isize,
 ) {
-    through_registers::<S, M, S::T>(s, n, from, to, prefetch)
+    through_registers::<S, M, S::T>(s, n, from, to, ahead)
 }
 
 /// Rounds `n` results to the type in memory.
@@ -67,5 +68,5 @@ pub unsafe fn round<S: Simd + Access<M>, M: Storage>(
     from: *const S::T,
     to: *mut M,
 ) {
-    through_registers::<S, S::T, M>(s, n, from, to, false)
+    through_registers::<S, S::T, M>(s, n, from, to, 0)
 }

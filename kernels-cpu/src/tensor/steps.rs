@@ -35,11 +35,11 @@ macro_rules! cast {
 
 /// Returns the kernel that converts between `f32` and a type of 16 bits.
 macro_rules! half {
-    ($T:ident $method:ident $To:ident $(, $prefetch:literal)?) => {{
+    ($T:ident $method:ident $To:ident $(, $ahead:literal)?) => {{
         unsafe fn convert<const LEVEL: usize>(n: usize, from: *const u8, to: *mut u8) {
             let kernels = Kernels::<$T>::new(const { Level::ALL[LEVEL] });
             // SAFETY: as the caller's.
-            unsafe { kernels.$method()(n, from.cast(), to.cast() $(, $prefetch)?) }
+            unsafe { kernels.$method()(n, from.cast(), to.cast() $(, $ahead)?) }
         }
         const STEPS: &[Cast; 4] = &[convert::<0>, convert::<1>, convert::<2>, convert::<3>];
         Step(STEPS, size_of::<$To>())
@@ -173,8 +173,8 @@ pub fn float_to_f32(of: Dtype) -> Option<Step> {
     match of {
         Dtype::F32 => None,
         Dtype::F64 => Some(narrow(false)),
-        Dtype::F16 => Some(half!(f16 widen f32, false)),
-        Dtype::Bf16 => Some(half!(bf16 widen f32, false)),
+        Dtype::F16 => Some(half!(f16 widen f32, 0)),
+        Dtype::Bf16 => Some(half!(bf16 widen f32, 0)),
     }
 }
 

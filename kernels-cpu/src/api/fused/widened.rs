@@ -6,6 +6,7 @@ use crate::dispatch::{Compute, Kernels};
 use crate::element::{Element, Storage};
 use crate::exec::Shared;
 use crate::level::Level;
+use crate::ops::convert::CHUNK_AHEAD;
 use crate::ops::reduce::Dot;
 use crate::recipe::Folded;
 
@@ -31,8 +32,8 @@ pub unsafe fn mse_grad<T: Storage>(
         let len = CHUNK.min(n - from);
         // SAFETY: as the caller's; a chunk fits a buffer. The gradient may replace the prediction.
         unsafe {
-            widen(len, pred.add(from), p, true);
-            widen(len, target.add(from), q, true);
+            widen(len, pred.add(from), p, CHUNK_AHEAD);
+            widen(len, target.add(from), q, CHUNK_AHEAD);
             sums.push(kernel(len, p, q, p, false), |a, b| a + b);
             round(len, p, grad.add(from));
         }

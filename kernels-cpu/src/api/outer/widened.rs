@@ -66,7 +66,7 @@ pub unsafe fn ger<T: Storage>(exec: &Exec<'_>, args: Arguments<T>) -> Result<()>
         // SAFETY: the part lies in the output, and no other task writes it.
         unsafe {
             let part = contiguous(&v, j, cols, &mut copy);
-            (kernels.widen())(cols, part, scaled.as_mut_ptr(), false);
+            (kernels.widen())(cols, part, scaled.as_mut_ptr(), 0);
             for one in scaled.iter_mut().take(cols) {
                 *one = v.alpha * *one;
             }
@@ -102,7 +102,7 @@ unsafe fn update<T: Storage>(
     let axpy = Kernels::<Compute<T>>::new(kernels.level()).axpy();
     // SAFETY: as the caller's.
     unsafe {
-        (kernels.widen())(n, a, sums, false);
+        (kernels.widen())(n, a, sums, 0);
         axpy(n, factor, scaled.as_ptr(), sums, false);
         (kernels.round())(n, sums, a);
     }

@@ -11,11 +11,11 @@ mod rows;
 mod safe;
 pub(crate) mod search;
 mod short;
-mod tall_columns;
 mod tree;
 mod vectors;
 mod widened;
 mod widened_chunks;
+mod widened_rows;
 
 pub(crate) use fold::{FoldKernels, MAX_PARTS, Parts, StridedVector, fold, pairwise};
 pub(crate) use gathered::{Chunks, MAX_GATHERED};

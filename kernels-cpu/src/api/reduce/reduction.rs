@@ -163,7 +163,7 @@ type AddLogarithms<T> = unsafe fn(usize, *const T, *mut T);
 
 impl<T: Element> ReductionKernels<T> {
     /// Returns whether [`ReductionKernels::many`] splits these vectors into blocks that stay in L1.
-    pub fn splits(&self, m: &Vectors<T>) -> bool {
+    pub fn splits(&self, m: &Vectors<'_, T>) -> bool {
         is_short(self.level, m, self.recipe.usual_passes() == 1)
     }
 
@@ -182,13 +182,25 @@ impl<T: Element> ReductionKernels<T> {
     /// The vectors must be valid, and `out` for one element for each vector.
     // Not inlined: otherwise each crate that instantiates a caller gets its own copy.
     #[inline(never)]
-    pub unsafe fn many(&self, m: Vectors<T>, out: *mut T) {
-        if self.splits(&m) {
-            // SAFETY: as the caller's.
-            return unsafe { self.many_short(m, out) };
+    pub unsafe fn many(&self, m: Vectors<'_, T>, out: *mut T) {
+        // SAFETY: as the caller's.
+        unsafe {
+            if self.splits(&m) {
+                self.many_short(m, out);
+            } else if self.usual(m, out) {
+                self.unusual(m, out);
+            }
         }
+    }
+
+    /// Makes the usual passes over many vectors. Returns whether a vector may need more; its result is negative.
+    ///
+    /// # Safety
+    /// As [`ReductionKernels::many`].
+    #[inline(never)]
+    pub unsafe fn usual(&self, m: Vectors<'_, T>, out: *mut T) -> bool {
         let [Some(first), second] = self.many else {
-            return;
+            return false;
         };
         // A cache holds the vectors after the first pass.
         let again = Vectors {
@@ -205,9 +217,7 @@ impl<T: Element> ReductionKernels<T> {
             match second {
                 None => {
                     m.fold(first, none, out);
-                    if !self.recipe.is_single_fold() && self.after(0, m, out, out) {
-                        self.unusual(m, out);
-                    }
+                    !self.recipe.is_single_fold() && self.after(0, m, out, out)
                 }
                 Some(second) if self.recipe == Recipe::LogSumExp => {
                     let mut known = [const { MaybeUninit::<T>::uninit() }; COLUMNS];
@@ -226,16 +236,14 @@ impl<T: Element> ReductionKernels<T> {
                         };
                     }
                     again.fold(second, out, out);
-                    self.after(1, m, known, out);
+                    self.after(1, m, known, out)
                 }
                 // The parameters are the known values themselves.
                 Some(second) => {
                     m.fold(first, none, out);
                     self.after(0, m, out, out);
                     again.fold(second, out, out);
-                    if self.after(1, m, out, out) {
-                        self.unusual(m, out);
-                    }
+                    self.after(1, m, out, out)
                 }
             }
         }
@@ -246,7 +254,7 @@ impl<T: Element> ReductionKernels<T> {
     /// # Safety
     /// As [`ReductionKernels::many`].
     #[inline(never)]
-    unsafe fn many_short(&self, m: Vectors<T>, out: *mut T) {
+    unsafe fn many_short(&self, m: Vectors<'_, T>, out: *mut T) {
         let out = StridedVector::new(out.cast_const(), 1);
         // SAFETY: as the caller's. The blocks are not split again.
         unsafe {
@@ -261,7 +269,7 @@ impl<T: Element> ReductionKernels<T> {
     ///
     /// # Safety
     /// `known` and `out`, which may be the same, must have an element for each vector.
-    unsafe fn after(&self, pass: u32, m: Vectors<T>, known: *const T, out: *mut T) -> bool {
+    unsafe fn after(&self, pass: u32, m: Vectors<'_, T>, known: *const T, out: *mut T) -> bool {
         let divisors = Divisors::of_many(m.len, self.one.ddof);
         let divisor = self.recipe.divisor(pass, divisors);
         if let (Some(divisor), Some(divide_each)) = (divisor, self.divide_each) {
@@ -309,7 +317,7 @@ impl<T: Element> ReductionKernels<T> {
     /// As [`ReductionKernels::many`].
     #[cold]
     #[inline(never)]
-    unsafe fn unusual(&self, m: Vectors<T>, out: *mut T) {
+    unsafe fn unusual(&self, m: Vectors<'_, T>, out: *mut T) {
         let Some(all_passes) = self.one.all_passes else {
             return;
         };

@@ -8,12 +8,13 @@ use super::kernel::Kernel;
 use super::rows::{RowMatrix, cached};
 use super::short::{in_columns, is_short};
 use super::vectors::{COLUMNS, VectorLayout, Vectors};
-use super::widened::Widened;
+use super::widened::{MOST, Widened};
+use super::widened_rows::{ColumnsArea, WidenedRows};
 use crate::dispatch::{Compute, FoldOfMany, FoldRows, Kernels, is_element};
 use crate::element::{Element, Storage};
 use crate::exec::Exec;
 use crate::level::Level;
-use crate::ops::reduce::{Max, Min, WorkArea};
+use crate::ops::reduce::{Max, Min, RowSource, WorkArea};
 
 /// The kernels of argmin or argmax.
 #[derive(Clone, Copy)]
@@ -63,6 +64,50 @@ impl<T: Element> Search<T> {
         of_strided(self.level, x, |chunks| unsafe {
             self.gathered(1, n, chunks)[0]
         })
+    }
+
+    /// Writes the indices of the extremes of m columns of n elements, at most [`MOST`] columns, to `out`: block by block of
+    /// rows that are widened to the buffer.
+    ///
+    /// # Safety
+    /// The columns must be valid, `out` for each; the area must be as large as it says.
+    pub unsafe fn widened_columns<M: Storage<Compute = T>>(
+        &self,
+        rows: &WidenedRows<M>,
+        [m, n]: [usize; 2],
+        area: ColumnsArea,
+        out: *mut i64,
+    ) {
+        let buffer: *mut T = area.buffer.cast();
+        let (mut best, mut found) = ([T::ZERO; MOST], [0; MOST]);
+        let block = (area.room / m.max(1)).max(1);
+        for from in (0..n).step_by(block) {
+            let len = block.min(n - from);
+            // SAFETY: as the caller's; the block fits the buffer, and an index is less than `len`.
+            unsafe {
+                rows.read([from, len], 1, [0, m], area.buffer, m);
+                (self.columns)(len, m, buffer, m as isize, found.as_mut_ptr(), 1);
+                for (j, (&found, best)) in found.iter().zip(&mut best).enumerate().take(m) {
+                    let index = out.add(j);
+                    if found < 0 {
+                        index.write(found);
+                        continue;
+                    }
+                    let value = *buffer.add(found as usize * m + j);
+                    if from == 0 || *index >= 0 && (self.better)(value, *best) {
+                        (*best, *index) = (value, from as i64 + found);
+                    }
+                }
+            }
+        }
+        for j in 0..m {
+            // SAFETY: as the caller's. These columns may have a NaN.
+            unsafe {
+                if *out.add(j) < 0 {
+                    out.add(j).write(self.of_widened(n, rows.column(j)));
+                }
+            }
+        }
     }
 
     pub fn argmin(level: Level) -> Self {
@@ -197,7 +242,7 @@ unsafe fn search_rows<T: Element>(
 /// # Safety
 /// The machine must have the search's level; the rows must be valid, and `out` for each.
 #[inline(never)]
-unsafe fn search_short<T: Element>(s: &Search<T>, m: Vectors<T>, out: StridedVector<i64>) {
+unsafe fn search_short<T: Element>(s: &Search<T>, m: Vectors<'_, T>, out: StridedVector<i64>) {
     // SAFETY: as the caller's.
     unsafe {
         in_columns(s.level, m, out, |block, out| match block.layout {
@@ -213,7 +258,7 @@ unsafe fn search_short<T: Element>(s: &Search<T>, m: Vectors<T>, out: StridedVec
 /// The machine must have the search's level; the rows must be valid, and `out` for each.
 unsafe fn search_block<T: Element>(
     s: &Search<T>,
-    m: Vectors<T>,
+    m: Vectors<'_, T>,
     inc: isize,
     out: StridedVector<i64>,
 ) {
@@ -250,7 +295,7 @@ unsafe fn search_block<T: Element>(
 /// The machine must have the search's level; the columns must be valid, and `out` for each.
 unsafe fn search_columns<T: Element>(
     s: &Search<T>,
-    m: Vectors<T>,
+    m: Vectors<'_, T>,
     inc: isize,
     out: StridedVector<i64>,
 ) {

@@ -7,9 +7,10 @@ use super::fold::StridedVector;
 use super::gathered::{Chunks, MAX_GATHERED};
 use super::kernel::{Kernel, KernelOf};
 use super::rows::RowMatrix;
-use super::tall_columns::TallColumns;
 use super::vectors::VectorLayout;
 use super::widened_chunks::WidenedChunks;
+use super::widened_rows::ColumnsArea;
+use crate::aligned::AlignedBytes;
 use crate::api::widen::{CHUNK, WidenedChunk};
 use crate::copy::{CopyLoop, copy};
 use crate::detect::l2_bytes;
@@ -17,7 +18,8 @@ use crate::dispatch::{Compute, Kernels};
 use crate::element::Storage;
 use crate::exec::Exec;
 use crate::level::Level;
-use crate::ops::reduce::work_bytes;
+use crate::ops::convert::CHUNK_AHEAD;
+use crate::ops::reduce::{BufferedRows, work_bytes};
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
@@ -25,11 +27,12 @@ const LINE: usize = 64;
 const ROWS_BYTES: usize = 32 << 10;
 /// The fewest rows of a block.
 const FEWEST_ROWS: usize = 16;
-/// The fewest columns of a block, and the most vectors, whose results are on the stack.
-const FEWEST_COLUMNS: usize = 32;
-const MOST: usize = 256;
-/// Most bytes of a block of columns.
-const MOST_BYTES: usize = 4 << 20;
+/// The most vectors that are reduced at once. Their results are on the stack.
+pub const MOST: usize = 256;
+/// How many columns are reduced at once if they and their lanes are to stay in L1.
+const COLUMNS_IN_L1: usize = 64;
+/// How many are without scratch memory.
+const COLUMNS_ON_STACK: usize = 32;
 /// The most accumulators of a reduction: sums and sums of squares.
 const MOST_ACCUMULATORS: usize = 2;
 
@@ -60,13 +63,12 @@ impl<M: Storage> Kernel for Widened<'_, M> {
             let Some(layout) = matrix.layout() else {
                 return self.vectors(exec, matrix, out);
             };
-            let are_columns = matches!(layout, VectorLayout::Columns { .. });
-            if matrix.m <= MOST && matrix.m.saturating_mul(matrix.n) <= CHUNK {
-                return self.on_stack(exec, matrix, are_columns, out);
-            }
-            match Block::new(are_columns, matrix.m, matrix.n) {
-                Some(block) => self.blocks(exec, matrix, block, out),
-                None => self.tall_columns(exec, matrix, out),
+            if matches!(layout, VectorLayout::Columns { .. }) {
+                self.columns(exec, matrix, out);
+            } else if matrix.m <= MOST && matrix.m * matrix.n <= CHUNK {
+                self.rows_on_stack(matrix, out);
+            } else {
+                self.rows_in_blocks(exec, matrix, out);
             }
         }
     }
@@ -91,192 +93,162 @@ impl<M: Storage> Kernel for Widened<'_, M> {
     }
 }
 
-/// Blocks of vectors that are widened together.
-#[derive(Clone, Copy)]
-struct Block {
-    are_columns: bool,
-    /// The most vectors.
-    most: usize,
-    /// Bytes of the widened elements.
-    bytes: usize,
-    /// Bytes of scratch memory of the kernel that reduces them.
-    work: usize,
-}
-
-impl Block {
-    /// Returns the blocks of `m` vectors of `n` elements; `None` if they are too long.
-    fn new(are_columns: bool, m: usize, n: usize) -> Option<Self> {
-        let each = n.checked_mul(size_of::<f32>())?.max(1);
-        let most = if are_columns {
-            if each > MOST_BYTES / FEWEST_COLUMNS {
-                return None;
-            }
-            (l2_bytes() / 2 / each).clamp(FEWEST_COLUMNS, MOST)
-        } else {
-            (ROWS_BYTES / each).clamp(FEWEST_ROWS, MOST)
-        };
-        let most = most.min(m);
-        let work = if are_columns {
-            work_bytes::<f32>(n, most, MOST_ACCUMULATORS)
-        } else {
-            0
-        };
-        Some(Self {
-            are_columns,
-            most,
-            bytes: most * each,
-            work,
-        })
-    }
-}
-
 impl<M: Storage> Widened<'_, M> {
-    /// Reduces vectors in blocks, or one by one where there is no memory for a block.
+    /// Reduces contiguous rows in blocks, or one by one where there is no memory for a block.
     ///
     /// # Safety
     /// As [`Kernel::rows`].
-    unsafe fn blocks(
-        &self,
-        exec: &Exec<'_>,
-        matrix: RowMatrix<M>,
-        block: Block,
-        out: StridedVector<u8>,
-    ) {
-        let bytes = block.bytes + LINE + block.work;
-        exec.with_optional_scratch(exec.threads(), bytes, |scratch| {
-            matrix.split(exec, FEWEST_COLUMNS, |task, from, to| {
-                scratch.with_optional_block(task, |p, bytes| {
-                    let p = p.wrapping_add(p.addr().wrapping_neg() % LINE);
-                    let mut at = from;
-                    while at < to {
-                        let part = matrix.part(at, block.most.min(to - at));
-                        let out = out.from(at);
-                        at += part.m;
-                        // SAFETY: as the caller's; no other task has these vectors. The work area follows the widened
-                        // elements.
-                        unsafe {
-                            if bytes == 0 {
-                                self.vectors(&Exec::new(), part, out);
-                                continue;
-                            }
-                            let work = p.add(block.bytes).cast();
-                            let work = core::slice::from_raw_parts_mut(work, block.work);
-                            let exec = Exec::new().with_workspace(work);
-                            self.block(&exec, part, block.are_columns, out, p.cast());
-                        }
-                    }
-                });
-            });
-        });
-    }
-
-    /// Reduces at most [`MOST`] vectors of together at most [`CHUNK`] elements, which are widened on the stack.
-    ///
-    /// # Safety
-    /// As [`Kernel::rows`].
-    #[inline(never)]
-    unsafe fn on_stack(
-        &self,
-        exec: &Exec<'_>,
-        matrix: RowMatrix<M>,
-        are_columns: bool,
-        out: StridedVector<u8>,
-    ) {
-        let mut buffer = WidenedChunk::new();
-        // SAFETY: as the caller's; the elements fit the buffer.
-        unsafe { self.block(exec, matrix, are_columns, out, buffer.start()) };
-    }
-
-    /// Widens the vectors of a block at `p`, and reduces them.
-    ///
-    /// # Safety
-    /// As [`Kernel::rows`]; there must be at most [`MOST`] vectors, and room for them.
-    unsafe fn block(
-        &self,
-        exec: &Exec<'_>,
-        part: RowMatrix<M>,
-        are_columns: bool,
-        out: StridedVector<u8>,
-        p: *mut Compute<M>,
-    ) {
-        let widen = Kernels::<M>::new(self.level()).widen();
-        let (m, n) = (part.m, part.n);
-        // Lines of the matrix, of elements that lie next to each other.
-        let (lines, len, step) = if are_columns {
-            (n, m, part.x.cs)
-        } else {
-            (m, n, part.x.rs)
-        };
-        let size = size_of::<Compute<M>>() as isize;
-        let [near, far] = [size, size * len as isize];
-        let strides = if are_columns {
-            [near, far]
-        } else {
-            [far, near]
-        };
-        // Lines without gaps are one.
-        let is_dense = step == len as isize;
-        let (lines, len) = if is_dense {
-            (1, lines * len)
-        } else {
-            (lines, len)
-        };
-        let mut results = [const { MaybeUninit::<u64>::uninit() }; MOST];
-        let results = results.as_mut_ptr().cast::<u8>();
-        // SAFETY: as the caller's; there is room for the results.
-        unsafe {
-            for i in 0..lines {
-                let line = part.x.ptr.get().wrapping_offset(step * i as isize);
-                widen(len, line, p.add(i * len), is_dense);
-            }
-            let rows = RowMatrix::new([m, n], p.cast_const().cast(), strides);
-            let to = StridedVector::new(results, self.kernel.result_size() as isize);
-            self.kernel.rows(exec, rows, to);
-            self.write(m, results, out);
-        }
-    }
-
-    /// Reduces columns that are too long for a block, chunk by chunk.
-    ///
-    /// # Safety
-    /// As [`Kernel::rows`].
-    unsafe fn tall_columns(&self, exec: &Exec<'_>, matrix: RowMatrix<M>, out: StridedVector<u8>) {
-        exec.with_optional_scratch(exec.threads(), TallColumns::<M>::BYTES, |scratch| {
-            matrix.split(exec, MAX_GATHERED, |task, from, to| {
+    unsafe fn rows_in_blocks(&self, exec: &Exec<'_>, matrix: RowMatrix<M>, out: StridedVector<u8>) {
+        let row = (matrix.n * size_of::<f32>()).max(1);
+        let most = (ROWS_BYTES / row).clamp(FEWEST_ROWS, MOST).min(matrix.m);
+        exec.with_optional_scratch(exec.threads(), most * row + LINE, |scratch| {
+            matrix.split(exec, FEWEST_ROWS, |task, from, to| {
                 scratch.with_optional_block(task, |p, bytes| {
                     let p = p.wrapping_add(p.addr().wrapping_neg() % LINE).cast();
                     let mut at = from;
                     while at < to {
-                        let part = matrix.part(at, MAX_GATHERED.min(to - at));
-                        // SAFETY: as the caller's; no other task has these columns.
+                        let part = matrix.part(at, most.min(to - at));
+                        let out = out.from(at);
+                        at += part.m;
+                        // SAFETY: as the caller's; no other task has these rows.
                         unsafe {
                             if bytes == 0 {
-                                self.vectors(&Exec::new(), part, out.from(at));
+                                self.vectors(&Exec::new(), part, out);
                             } else {
-                                self.group(part, out.from(at), p);
+                                self.rows_of_block(part, out, p);
                             }
                         }
-                        at += part.m;
                     }
                 });
             });
         });
     }
 
-    /// Reduces at most [`MAX_GATHERED`] columns.
+    /// Reduces at most [`MOST`] rows of together at most [`CHUNK`] elements, which are widened on the stack.
     ///
     /// # Safety
-    /// As [`Kernel::rows`]; there must be room for [`TallColumns`] at `p`.
-    unsafe fn group(&self, part: RowMatrix<M>, out: StridedVector<u8>, p: *mut Compute<M>) {
-        let mut results = [const { MaybeUninit::<u64>::uninit() }; MAX_GATHERED];
-        let results = results.as_mut_ptr().cast();
-        let size = self.kernel.result_size() as isize;
-        let level = self.level();
-        let mut chunks = TallColumns { level, part, p };
+    /// As [`Kernel::rows`].
+    #[inline(never)]
+    unsafe fn rows_on_stack(&self, matrix: RowMatrix<M>, out: StridedVector<u8>) {
+        let mut buffer = WidenedChunk::new();
+        // SAFETY: as the caller's; the elements fit the buffer.
+        unsafe { self.rows_of_block(matrix, out, buffer.start()) };
+    }
+
+    /// Widens the rows of a block at `p`, and reduces them.
+    ///
+    /// # Safety
+    /// As [`Kernel::rows`]; there must be at most [`MOST`] rows, and room for them.
+    unsafe fn rows_of_block(&self, part: RowMatrix<M>, out: StridedVector<u8>, p: *mut Compute<M>) {
+        let widen = Kernels::<M>::new(self.level()).widen();
+        let (m, n) = (part.m, part.n);
+        // Rows without gaps are one.
+        let (lines, len, ahead) = if part.x.rs == n as isize {
+            (1, m * n, CHUNK_AHEAD)
+        } else {
+            (m, n, 0)
+        };
+        let mut results = [const { MaybeUninit::<u64>::uninit() }; MOST];
+        let results = results.as_mut_ptr().cast::<u8>();
+        let size = size_of::<Compute<M>>() as isize;
         // SAFETY: as the caller's; there is room for the results.
         unsafe {
-            (self.kernel).gathered(part.m, part.n, &mut chunks, results, size);
-            self.write(part.m, results, out);
+            for i in 0..lines {
+                widen(len, part.row(i), p.add(i * len), ahead);
+            }
+            let rows = RowMatrix::new([m, n], p.cast_const().cast(), [size * n as isize, size]);
+            let to = StridedVector::new(results, self.kernel.result_size() as isize);
+            self.kernel.rows(&Exec::new(), rows, to);
+            self.write(m, results, out);
+        }
+    }
+
+    /// Reduces columns, some at once: as many as stay in L1 with their lanes, or more of a matrix that is read from afar, in
+    /// longer parts of its rows.
+    ///
+    /// # Safety
+    /// As [`Kernel::rows`].
+    unsafe fn columns(&self, exec: &Exec<'_>, matrix: RowMatrix<M>, out: StridedVector<u8>) {
+        let elements = matrix.m.saturating_mul(matrix.n);
+        // Of wider matrices short parts of rows are slower only beyond the reach of the TLB.
+        let near = if matrix.m <= MOST { 1 } else { 4 };
+        let most = if elements > near * l2_bytes() / size_of::<M>() {
+            MOST
+        } else {
+            COLUMNS_IN_L1
+        };
+        let most = most.min(matrix.m);
+        let room = BufferedRows::needed(most);
+        let work = work_bytes::<f32>(matrix.n, most, MOST_ACCUMULATORS);
+        let bytes = if elements <= CHUNK {
+            0
+        } else {
+            room * size_of::<f32>() + LINE + work
+        };
+        exec.with_optional_scratch(exec.threads(), bytes, |scratch| {
+            matrix.split(exec, COLUMNS_ON_STACK, |task, from, to| {
+                let part = matrix.part(from, to - from);
+                let out = out.from(from);
+                scratch.with_optional_block(task, |p, bytes| {
+                    // SAFETY: as the caller's; no other task has these columns.
+                    unsafe {
+                        if bytes == 0 {
+                            return self.columns_on_stack(part, out);
+                        }
+                        let buffer = p.wrapping_add(p.addr().wrapping_neg() % LINE);
+                        let area = ColumnsArea {
+                            buffer,
+                            room,
+                            work: buffer.wrapping_add(room * size_of::<f32>()),
+                            bytes: work,
+                        };
+                        self.columns_in(area, most, part, out);
+                    }
+                });
+            });
+        });
+    }
+
+    /// [`Widened::columns`] without scratch memory.
+    ///
+    /// # Safety
+    /// As [`Kernel::rows`].
+    #[inline(never)]
+    unsafe fn columns_on_stack(&self, matrix: RowMatrix<M>, out: StridedVector<u8>) {
+        const ROOM: usize = BufferedRows::needed(COLUMNS_ON_STACK);
+        let mut buffer = AlignedBytes::<{ ROOM * size_of::<f32>() }>::new();
+        let area = ColumnsArea {
+            buffer: buffer.start(),
+            room: ROOM,
+            work: core::ptr::null_mut(),
+            bytes: 0,
+        };
+        // SAFETY: as the caller's.
+        unsafe { self.columns_in(area, COLUMNS_ON_STACK, matrix, out) };
+    }
+
+    /// Reduces columns, at most `most` at once.
+    ///
+    /// # Safety
+    /// As [`Kernel::rows`]; the area must be as large as it says, and suffice for so many columns.
+    unsafe fn columns_in(
+        &self,
+        area: ColumnsArea,
+        most: usize,
+        matrix: RowMatrix<M>,
+        out: StridedVector<u8>,
+    ) {
+        let mut results = [const { MaybeUninit::<u64>::uninit() }; MOST];
+        let results = results.as_mut_ptr().cast::<u8>();
+        let mut at = 0;
+        while at < matrix.m {
+            let part = matrix.part(at, most.min(matrix.m - at));
+            // SAFETY: as the caller's; there is room for the results.
+            unsafe {
+                self.kernel.columns(part, area, results);
+                self.write(part.m, results, out.from(at));
+            }
+            at += part.m;
         }
     }
 

@@ -9,6 +9,7 @@ use crate::api::widen::{CHUNK, WidenedChunk, widen_strided};
 use crate::dispatch::{Compute, Kernels};
 use crate::element::{Element, Storage};
 use crate::level::Level;
+use crate::ops::convert::CHUNK_AHEAD;
 use crate::recipe::Folded;
 
 /// Folds a vector: widens it chunk by chunk, and builds the tree over the chunks.
@@ -153,7 +154,7 @@ impl<M: Storage> Chunks for WidenedChunks<'_, M> {
     unsafe fn computed(&mut self, x: *const u8, len: usize) -> *const u8 {
         let to: *mut Compute<M> = self.widened.start();
         // SAFETY: the caller vouches for the elements, and there is room for a chunk.
-        unsafe { Kernels::<M>::new(self.level).widen()(len, x.cast(), to, true) };
+        unsafe { Kernels::<M>::new(self.level).widen()(len, x.cast(), to, CHUNK_AHEAD) };
         to.cast_const().cast()
     }
 }
