@@ -78,7 +78,7 @@ impl<M: Storage, O: Output<Compute<M>>> KernelOf<M> for Elements<'_, Compute<M>,
         let (out, mut from) = (out.cast::<O>(), 0);
         loop {
             let len = O::LONGEST.min(matrix.n - from);
-            let rows = WidenedRows::new(self.0.level, matrix.from_element(from));
+            let rows = WidenedRows::new(self.0.level, matrix.without_first(from));
             // SAFETY: as the caller's; the results of the first part have been written.
             unsafe {
                 let unusual = area.with_source(&rows, |work| {

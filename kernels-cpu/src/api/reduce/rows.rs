@@ -61,7 +61,7 @@ impl<T: Storage> RowMatrix<T> {
     }
 
     /// Returns the rows without their first elements.
-    pub(super) fn from_element(self, from: usize) -> Self {
+    pub(super) fn without_first(self, from: usize) -> Self {
         let x = self.x.at(0, from);
         RowMatrix::new([self.m, self.n - from], x, [self.x.rs, self.x.cs])
     }

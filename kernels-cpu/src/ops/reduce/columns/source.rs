@@ -1,6 +1,8 @@
 //! Matrices whose rows are read into a buffer before they are folded, because their elements have another type.
 
+use super::{Fold, Matrix};
 use crate::element::Element;
+use crate::simd::Simd;
 
 /// Rows of a matrix that must be converted.
 pub trait RowSource {
@@ -76,5 +78,39 @@ impl BufferedRows<'_> {
         // SAFETY: as the caller's.
         unsafe { self.rows.read(rows, step, columns, self.buffer, pitch) };
         self.buffer
+    }
+}
+
+impl<'a, T: Element> Matrix<'a, T> {
+    /// Reads `count` rows from the source, i, i + step, ..., of `cols` columns from j on: those of the matrix that this returns.
+    /// `step` must be a power of two.
+    ///
+    /// # Safety
+    /// The rows and columns must lie in the matrix, and the buffer have room for them.
+    #[inline(always)]
+    pub(super) unsafe fn read(
+        self,
+        source: &BufferedRows<'_>,
+        [i, count]: [usize; 2],
+        step: usize,
+        [j, cols]: [usize; 2],
+    ) -> Self {
+        let pitch = source.pitch(cols, step);
+        // SAFETY: as the caller's.
+        let rows = unsafe { source.read([i, count], step, [self.first + j, cols], pitch) };
+        let inc = (pitch / step.max(1)) as isize;
+        let x = rows.cast::<T>().wrapping_offset(-(i as isize * inc));
+        let x = x.wrapping_sub(j);
+        Self { x, inc, ..self }
+    }
+
+    /// Returns the source of buffered rows, which folds of one vector of `f32` may have.
+    #[inline(always)]
+    pub(super) fn source<S: Simd<T = T>, F: Fold<S>>(&self) -> Option<&'a BufferedRows<'a>> {
+        if const { !F::PAIR && size_of::<T>() == size_of::<f32>() } {
+            self.source
+        } else {
+            None
+        }
     }
 }
