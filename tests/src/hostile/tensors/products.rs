@@ -244,8 +244,7 @@ fn one_product(kind: Kind, result: Kind, alpha: Option<f64>, [x, y, a]: [u64; 3]
 /// `dpt_ger` if it `updates` the matrix, else `dpt_outer`.
 fn vectors(input: &mut Input<'_>, updates: bool) -> Outcome {
     let kind = kind_or_integers(input, &Kind::FLOATS, true);
-    let is_integer = Kind::INTEGERS.contains(&kind);
-    let alpha = updates.then(|| factor(input, is_integer));
+    let alpha = updates.then(|| factor(input, Kind::INTEGERS.contains(&kind)));
     let (m, n) = (input.size(70), input.size(70));
     let mut draw = |name, length| {
         let shape = shapes::rarely_spoil(input, vec![length]);
@@ -269,7 +268,9 @@ fn vectors(input: &mut Input<'_>, updates: bool) -> Outcome {
     let mut case = case(input, name, &all, argument::count(&all[2]), None);
     let [x, y, out] = &all;
     let kinds = [x.kind, y.kind];
-    if updates || Kind::INTEGERS.contains(&x.kind) {
+    // A false description may have another type, also one that is valid.
+    let is_integer = Kind::INTEGERS.contains(&x.kind);
+    if updates || is_integer {
         let allowed = [&Kind::FLOATS[..], &Kind::INTEGERS].concat();
         judge_types(
             &mut case.verdict,
@@ -301,7 +302,7 @@ fn vectors(input: &mut Input<'_>, updates: bool) -> Outcome {
         let n = y.shape[0] as usize;
         let one = |at: usize| {
             let of = [elements[0][at / n], elements[1][at % n], elements[2][at]];
-            one_product(kind, of_result, alpha, of)
+            one_product(x.kind, out.kind, alpha, of)
         };
         Some(vec![(2, (0..elements[2].len()).map(one).collect())])
     })
