@@ -114,8 +114,8 @@ FUNCTIONS(fused)
  *            and int64. The operands of a call have one type, else DPT_TYPE_MISMATCH; indices and
  *            counts go to int64. Other types are DPT_UNSUPPORTED_TYPE, except in dpt_convert.
  *            float16 and bfloat16 are computed in float and rounded once; the results of
- *            reductions and of dpt_dot, and the loss of dpt_mse_grad, may also be float, which
- *            are not rounded.
+ *            reductions, of dpt_dot and of dpt_outer, and the loss of dpt_mse_grad, may also be
+ *            float, which are not rounded.
  * Integers   Results are exact modulo 2^bits: they wrap, in two's complement, as -(-128) and |-128|
  *            of int8 are -128. dpt_sum, dpt_prod, dpt_sumsq and dpt_asum write to an output of the
  *            type of x, of int32 or of int64: the exact result, modulo 2^bits of that type.

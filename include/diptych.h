@@ -1384,10 +1384,12 @@ dpt_status dpt_lsq_grad_f64_workspace(const struct dpt_exec *exec, int64_t m, in
  *            ones with length 1. Maps over rows: the same axes make a row, and the output has the
  *            shape of x. Shapes that do not fit are DPT_SHAPE_MISMATCH; the error text
  *            gives them.
- * Types      float and double; elementwise operations, dpt_sum and dpt_mean also float16 and
- *            bfloat16 (computed in float, rounded once); functions that say so also int8, uint8,
- *            int32 and int64. The operands of a call have one type, else DPT_TYPE_MISMATCH; indices
- *            and counts go to int64. Other types are DPT_UNSUPPORTED_TYPE, except in dpt_convert.
+ * Types      float, double, float16 and bfloat16; functions that say so also int8, uint8, int32
+ *            and int64. The operands of a call have one type, else DPT_TYPE_MISMATCH; indices and
+ *            counts go to int64. Other types are DPT_UNSUPPORTED_TYPE, except in dpt_convert.
+ *            float16 and bfloat16 are computed in float and rounded once; the results of
+ *            reductions, of dpt_dot and of dpt_outer, and the loss of dpt_mse_grad, may also be
+ *            float, which are not rounded.
  * Integers   Results are exact modulo 2^bits: they wrap, in two's complement, as -(-128) and |-128|
  *            of int8 are -128. dpt_sum, dpt_prod, dpt_sumsq and dpt_asum write to an output of the
  *            type of x, of int32 or of int64: the exact result, modulo 2^bits of that type.
@@ -1402,8 +1404,9 @@ dpt_status dpt_lsq_grad_f64_workspace(const struct dpt_exec *exec, int64_t m, in
  *            or page-locked memory, which is read before the call returns. An input without axes,
  *            of an elementwise operation or of dpt_convert, may be in any of these. The GPU
  *            computes in float and double.
- * Scratch    On the CPU optional: reductions over several axes are faster with a buffer of up to 4
- *            MiB for each thread, in exec->workspace or the thread's own. Any size is accepted.
+ * Scratch    On the CPU optional: reductions over several axes, or of many vectors of float16 or
+ *            bfloat16, are faster with a buffer of up to 4 MiB for each thread, in exec->workspace
+ *            or the thread's own. Any size is accepted.
  *
  *            On the GPU some tensors are copied to scratch memory first: the rows of a reduction
  *            over axes that cannot be merged into one, and tensors of dpt_mse_grad and vectors of
@@ -1535,13 +1538,17 @@ dpt_status dpt_argmax(const struct dpt_exec *exec, const dpt_tensor *x, int32_t 
 dpt_status dpt_normalize(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
     const int32_t *axes, dpt_tensor *out);
 
-/** dpt_outer_f32 for tensors: x of shape (m), y of shape (n), out of shape (m, n). */
+/**
+ * dpt_outer_f32 for tensors: x of shape (m), y of shape (n), out of shape (m, n). Takes integers
+ * too. Of float16 and bfloat16, out may also be float: its elements are not rounded.
+ */
 dpt_status dpt_outer(const struct dpt_exec *exec, const dpt_tensor *x, const dpt_tensor *y,
     dpt_tensor *out);
 
 /**
  * dpt_ger_f32 for tensors: x of shape (m), y of shape (n), a of shape (m, n). alpha is rounded to
- * their type.
+ * their type. Takes integers too: alpha is then a whole number of at least -2^63 and less than
+ * 2^63, else DPT_INVALID_VALUE.
  */
 dpt_status dpt_ger(const struct dpt_exec *exec, double alpha, const dpt_tensor *x,
     const dpt_tensor *y, dpt_tensor *a);
@@ -1569,14 +1576,14 @@ dpt_status dpt_matmul(const struct dpt_exec *exec, double alpha, const dpt_tenso
 
 /**
  * dpt_dot_f32 along the last axis of x and y. Their other axes are broadcast as in NumPy; out has
- * exactly their broadcast shape.
+ * exactly their broadcast shape. The types are those of dpt_matmul.
  */
 dpt_status dpt_dot(const struct dpt_exec *exec, const dpt_tensor *x, const dpt_tensor *y,
     dpt_tensor *out);
 
 /**
  * dpt_mse_grad_f32 for tensors: pred, target and grad have one shape, whose elements are taken in
- * row-major order; loss has one element.
+ * row-major order; loss has one element, of their type or, for float16 and bfloat16, float.
  */
 dpt_status dpt_mse_grad(const struct dpt_exec *exec, const dpt_tensor *pred,
     const dpt_tensor *target, dpt_tensor *grad, dpt_tensor *loss);

@@ -51,8 +51,8 @@
 //! Matrix products are [`gemm`], [`gemm_fused`] and [`gemm_batched`] for `f32` and `f64`, and [`matmul`] for 16-bit floats
 //! and integers. [`gemm_packed`] and [`matmul_packed`] take a matrix that was packed once.
 //!
-//! The functions of [`tensor`] take arrays of any rank and type; elementwise operations and most reductions there also
-//! take `i8`, `u8`, `i32` and `i64`, and say so.
+//! The functions of [`tensor`] take arrays of any rank and type; elementwise operations, most reductions and outer products
+//! there also take `i8`, `u8`, `i32` and `i64`, and say so.
 //!
 //! [`mse_grad`], the maps over rows and the elementwise operations, except [`axpy`] and [`fill`], also have an
 //! `_in_place` form. Every reduction except [`dot`] also has a `_rows` form, which reduces each row of a matrix. The
@@ -303,6 +303,6 @@ pub mod backend {
         pub use crate::tensor::reduce::plan::*;
         pub use crate::tensor::row_map::plan::RowMapPlan;
         pub use crate::tensor::strided::StridedTensor;
-        pub use crate::tensor::vectors::check_outer;
+        pub use crate::tensor::vectors::{OuterTypes, check_outer};
     }
 }

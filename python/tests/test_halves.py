@@ -73,6 +73,11 @@ def test_products_of_vectors(dtype):
     assert diptych.vecdot(x, y, out=out) is out
     np.testing.assert_array_equal(out, diptych.vecdot(p, q))
     same(diptych.outer(x[0], y), diptych.outer(p[0], q), dtype)
+    out = np.empty((300, 300), np.float32)
+    assert diptych.outer(x[0], y, out=out) is out
+    np.testing.assert_array_equal(out, diptych.outer(p[0], q))
+    with raises(diptych.DtypeError, f"outer: out has the type float64; a product of x {dtype} has {dtype} or float32"):
+        diptych.outer(x[0], y, out=np.empty((300, 300)))
     a, b = numbers((300, 300), dtype, 3), numbers((300, 300), dtype, 3).astype(np.float32)
     assert diptych.ger(0.3, x[0], y, a) is a
     same(a, diptych.ger(0.3, p[0], q, b), dtype)

@@ -129,6 +129,42 @@ def test_reductions(data, dtype):
             same(getattr(diptych, name)(x, axis=axis), np.asarray(of_numpy(x, axis=axis), np.int64))
 
 
+@given(data=st.data(), dtype=st.sampled_from(TYPES))
+def test_outer_products(data, dtype):
+    vector = hnp.arrays(dtype, st.integers(0, 40), elements=elements(dtype))
+    x, y = (restride(data.draw(vector), data.draw) for _ in range(2))
+    with np.errstate(over="ignore"):
+        product = np.multiply.outer(x, y)
+        same(diptych.outer(x, y), product)
+        out = restride(np.full(product.shape, 7, dtype), data.draw)
+        assert diptych.outer(x, y, out=out) is out
+        np.testing.assert_array_equal(out, product)
+        alpha = data.draw(elements(dtype))
+        if int(float(alpha)) != alpha:
+            # To 53 bits, which float64 has.
+            alpha = alpha >> 11 << 11
+        expected = np.asarray(out + np.dtype(dtype).type(alpha) * product, dtype)
+        assert diptych.ger(alpha, x, y, out) is out
+        np.testing.assert_array_equal(out, expected)
+
+
+def test_factors_of_ger(dtype):
+    x, a, limits = np.ones(3, dtype), np.zeros((3, 3), dtype), np.iinfo(dtype)
+    for alpha in (int(limits.min) - 1, int(limits.max) + 1):
+        with pytest.raises(ValueError):
+            diptych.ger(alpha, x, x, a)
+    with raises(diptych.DtypeError, f"ger: alpha is a float, and the arrays are of type {dtype}"):
+        diptych.ger(0.5, x, x, a)
+    with raises(diptych.DtypeError, "ger: alpha must be an integer, not str"):
+        diptych.ger("1", x, x, a)
+    assert not a.any()
+    same(diptych.ger(np.int64(limits.min), x, x, a), np.full((3, 3), limits.min, dtype))
+    if dtype == np.int64:
+        for alpha in (2**53 + 1, 2**63 - 1):
+            with raises(diptych.ArgumentError, f"ger: alpha is {alpha}, which float64 does not hold exactly"):
+                diptych.ger(alpha, x, x, a)
+
+
 @pytest.mark.parametrize("shape", [(100_003,), (300, 1000), (1000, 300), (70_000, 3), (3, 70_000), (40, 50, 60)])
 def test_large(dtype, shape):
     limits = np.iinfo(dtype)

@@ -123,10 +123,13 @@ def test_refused_epilogues():
             diptych.gemm(x, x.T, bias=2.5)
 
 
-def test_other_products_take_no_such_types():
-    for name in ("int8", "int64"):
+def test_outer_products_of_other_types():
+    for name in ("int16", "uint32", "uint64", "bool"):
+        v = np.ones(3, name)
         with raises(diptych.DtypeError, f"outer: arrays of type {name} are not supported"):
-            diptych.outer(np.ones(3, name), np.ones(3, name))
+            diptych.outer(v, v)
+        with raises(diptych.DtypeError, f"ger: arrays of type {name} are not supported"):
+            diptych.ger(1, v, v, np.ones((3, 3), name))
 
 
 @pytest.mark.skipif(cuda.FOLDER is None, reason="DIPTYCH_STAND_IN is not set")
@@ -136,3 +139,8 @@ def test_arrays_on_a_device(x, y):
     for function in (diptych.matmul, diptych.gemm, diptych.dot):
         with raises(diptych.DtypeError, f"{function.__name__}: arrays of type {x} are not supported on CUDA devices"):
             function(a, b)
+    v, out = (cuda.Array(cuda.put(np.ones(shape, x)).host) for shape in ((2,), (2, 2)))
+    with raises(diptych.DtypeError, f"outer: arrays of type {x} are not supported on CUDA devices"):
+        diptych.outer(v, v)
+    with raises(diptych.DtypeError, f"ger: arrays of type {x} are not supported on CUDA devices"):
+        diptych.ger(1, v, v, out)

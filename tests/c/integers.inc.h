@@ -104,6 +104,29 @@ static void reductions_of_integers(void)
     CHECK(of_rows[0] == 2 && of_rows[1] == 0);
 }
 
+/* Outer products, which wrap, and those of float16, which need not be rounded. */
+static void outer_products_of_integers(void)
+{
+    int8_t x[2] = {100, -128}, y[3] = {2, -1, 3}, out[6];
+    uint16_t halves[2] = {0x3c01, 0x3c00}; /* 1 + 2^-10, 1 */
+    float products[4];
+    int64_t two[1] = {2}, three[1] = {3}, matrix[2] = {2, 3}, square[2] = {2, 2};
+    const dpt_tensor tx = tensor(x, 0, 8, 1, two, NULL), ty = tensor(y, 0, 8, 1, three, NULL);
+    const dpt_tensor half = tensor(halves, 2, 16, 1, two, NULL);
+    dpt_tensor tout = tensor(out, 0, 8, 2, matrix, NULL);
+    dpt_tensor wide = tensor(products, 2, 32, 2, square, NULL);
+    OK(dpt_outer(NULL, &tx, &ty, &tout));
+    CHECK(out[0] == -56 && out[1] == -100 && out[2] == 44);
+    CHECK(out[3] == 0 && out[4] == -128 && out[5] == -128);
+    OK(dpt_ger(NULL, -257.0, &tx, &ty, &tout));
+    CHECK(out[0] == 0 && out[1] == 0 && out[2] == 0);
+    CHECK(out[3] == 0 && out[4] == 0 && out[5] == 0);
+    STATUS(DPT_INVALID_VALUE, dpt_ger(NULL, 0.5, &tx, &ty, &tout));
+    OK(dpt_outer(NULL, &half, &half, &wide));
+    CHECK(products[0] == 1.0f + 1.0f / 512 + 1.0f / 1048576 && products[3] == 1.0f);
+    STATUS(DPT_TYPE_MISMATCH, dpt_ger(NULL, 1.0, &half, &half, &wide));
+}
+
 /* Operations that integers do not have, and types without operations. */
 static void integers_refused(void)
 {
@@ -131,5 +154,6 @@ static void integers(void)
     elements_of_int8();
     elements_of_uint8();
     reductions_of_integers();
+    outer_products_of_integers();
     integers_refused();
 }

@@ -28,6 +28,13 @@ pub fn elementwise<T: Whole>(name: &str, inputs: &[T], out: T) -> T {
     T::of_bits(exact as u64)
 }
 
+/// Returns a + alpha x y, an element of `ger`; of `outer`, with 1 for alpha and 0 for a.
+pub fn outer_product<T: Whole>(alpha: i64, x: T, y: T, a: T) -> T {
+    // Modulo 2^128, which modulo 2^64 is exact.
+    let product = i128::from(alpha).wrapping_mul(i128::from(x.wide()) * i128::from(y.wide()));
+    T::of_bits(product.wrapping_add(i128::from(a.wide())) as u64)
+}
+
 /// Returns a reduction of numbers, by its name, modulo 2^64. There must be one where no elements have no result.
 pub fn reduction(name: &str, x: &[i64]) -> i64 {
     let all = || x.iter().map(|&x| i128::from(x));

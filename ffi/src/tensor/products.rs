@@ -4,7 +4,8 @@ use super::{dpt_tensor, tensor_operation};
 use crate::exec::dpt_exec;
 use crate::status::dpt_status;
 
-/// dpt_outer_f32 for tensors: x of shape (m), y of shape (n), out of shape (m, n).
+/// dpt_outer_f32 for tensors: x of shape (m), y of shape (n), out of shape (m, n). Takes integers
+/// too. Of float16 and bfloat16, out may also be float: its elements are not rounded.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_outer(
     exec: *const dpt_exec,
@@ -17,7 +18,8 @@ pub unsafe extern "C" fn dpt_outer(
 }
 
 /// dpt_ger_f32 for tensors: x of shape (m), y of shape (n), a of shape (m, n). alpha is rounded to
-/// their type.
+/// their type. Takes integers too: alpha is then a whole number of at least -2^63 and less than
+/// 2^63, else DPT_INVALID_VALUE.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_ger(
     exec: *const dpt_exec,

@@ -3,7 +3,7 @@
 //! ```text
 //! if all tensors are contiguous along the innermost loop, and it is long or the only one:
 //!     whole_rows:     for each row: kernel(row)
-//! else if the innermost loop is long:             # 256 bytes
+//! else if the innermost loop is long:             # 256 bytes, or each row has a number of its own
 //!     rows:           for the other loops: for each block of columns, and of rows along the loop across:
 //!                         fill the buffers
 //!                         for each row of the block: kernel(row)
@@ -24,7 +24,7 @@ use super::list::List;
 use super::loops::{Loop, MAX_OPERANDS, advance, for_each, is_dense};
 
 /// Bytes of the shortest row for which the kernel runs once.
-const LONG_ROW: usize = 256;
+pub const LONG_ROW: usize = 256;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
@@ -43,7 +43,8 @@ impl Blocks<'_> {
             && self
                 .inputs()
                 .all(|k| is_direct.get(k).is_some_and(|is| *is));
-        let is_long = inner.count.saturating_mul(self.largest()) >= LONG_ROW;
+        let is_long =
+            inner.count.saturating_mul(self.largest()) >= LONG_ROW || self.has_row_numbers();
         // SAFETY: as the caller's.
         unsafe {
             if self.loops.loops.is_empty()
@@ -69,6 +70,14 @@ impl Blocks<'_> {
             *direct = step == size as isize;
         }
         is_direct
+    }
+
+    /// Returns whether each row has a number of its own, so that a call takes no more than one row.
+    fn has_row_numbers(&self) -> bool {
+        let numbers = self.is_scalar.iter().enumerate();
+        numbers
+            .filter(|(_, is_scalar)| **is_scalar)
+            .any(|(k, _)| !self.loops.is_constant(k))
     }
 
     /// Runs the kernel on rows that are contiguous in every tensor.

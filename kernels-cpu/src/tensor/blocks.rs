@@ -34,7 +34,7 @@ pub struct Blocks<'a> {
     /// Bytes of an element of each tensor.
     pub sizes: [usize; MAX_OPERANDS],
     pub loops: &'a Loops,
-    /// Inputs that the kernel takes as one number.
+    /// Inputs that the kernel takes as one number, the same along the innermost loop.
     pub is_scalar: [bool; MAX_OPERANDS],
     /// Whether the kernel reads the output.
     pub updates: bool,

@@ -4,7 +4,8 @@ use super::element;
 use crate::ops::gemm;
 use crate::raw;
 use diptych::backend::tensor::{
-    DotTypes, ElementType, Location, MatmulTypes, Product, check_dot, check_matmul, check_outer,
+    DotTypes, ElementType, Location, MatmulTypes, OuterTypes, Product, check_dot, check_matmul,
+    check_outer,
 };
 use diptych::tensor::{Epilogue, Tensor};
 use diptych::{Element, Error, with_element};
@@ -95,6 +96,16 @@ unsafe fn run<D: Device>(
     }
 }
 
+/// Returns the type of all operands of an outer product.
+fn outer_element(types: OuterTypes) -> Result<ElementType, Error> {
+    match types {
+        OuterTypes::Float(dtype) => element(dtype),
+        OuterTypes::Unrounded(_) | OuterTypes::Integer(_) => {
+            Err(Error::UnsupportedType { arg: "x" })
+        }
+    }
+}
+
 /// See `diptych::tensor::outer`.
 ///
 /// # Errors
@@ -109,8 +120,8 @@ pub unsafe fn outer<D: Device>(
     out: &Tensor,
 ) -> Result<(), D::Error> {
     // SAFETY: as the caller's.
-    let (dtype, (x, y, out)) = unsafe { check_outer(x, y, (out, "out"), Location::Device)? };
-    let element = element(dtype)?;
+    let (types, (x, y, out)) = unsafe { check_outer(x, y, (out, "out"), Location::Device)? };
+    let element = outer_element(types)?;
     let ([m], [n], [rs, cs]) = (x.shape, y.shape, out.strides);
     let ([incx], [incy]) = (x.strides, y.strides);
     // SAFETY: as the caller's.
@@ -137,8 +148,8 @@ pub unsafe fn ger<D: Device>(
     a: &Tensor,
 ) -> Result<(), D::Error> {
     // SAFETY: as the caller's.
-    let (dtype, (x, y, a)) = unsafe { check_outer(x, y, (a, "a"), Location::Device)? };
-    let element = element(dtype)?;
+    let (types, (x, y, a)) = unsafe { check_outer(x, y, (a, "a"), Location::Device)? };
+    let element = outer_element(types)?;
     let ([m], [n], [rs, cs]) = (x.shape, y.shape, a.strides);
     let ([incx], [incy]) = (x.strides, y.strides);
     // SAFETY: as the caller's.

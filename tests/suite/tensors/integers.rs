@@ -75,7 +75,7 @@ macro_rules! reductions {
 for_each_reduction!(reductions! {} [name ddof result empty integers]);
 
 /// Any number; often one of few, or one at which results wrap.
-fn draw<T: Whole>(rng: &mut Rng) -> T {
+pub(super) fn draw<T: Whole>(rng: &mut Rng) -> T {
     let (least, greatest) = T::BOUNDS;
     T::wrapped(match rng.u8(..8) {
         0 => least,
@@ -86,7 +86,7 @@ fn draw<T: Whole>(rng: &mut Rng) -> T {
     })
 }
 
-fn described<T: Number>(array: &mut Array<T>) -> Tensor {
+pub(super) fn described<T: Number>(array: &mut Array<T>) -> Tensor {
     let (code, bits) = T::DLPACK;
     array.described(code, bits)
 }
@@ -194,7 +194,7 @@ fn random_elementwise<T: Whole + PartialEq + std::fmt::Debug>(
 }
 
 /// A tensor in row-major order.
-fn in_order<T: Copy>(shape: &[i64]) -> Array<T> {
+pub(super) fn in_order<T: Copy>(shape: &[i64]) -> Array<T> {
     let mut strides = vec![1; shape.len()];
     for i in (1..shape.len()).rev() {
         strides[i - 1] = strides[i] * shape[i].max(1);
@@ -203,7 +203,7 @@ fn in_order<T: Copy>(shape: &[i64]) -> Array<T> {
 }
 
 /// A tensor with random elements, in any layout; now and then some axes repeat elements.
-fn operand<T: Whole>(rng: &mut Rng, shape: &[i64]) -> Array<T> {
+pub(super) fn operand<T: Whole>(rng: &mut Rng, shape: &[i64]) -> Array<T> {
     let mut x = match rng.u8(..6) {
         0 => Array::with_strides(shape, shape.iter().map(|_| rng.i64(0..2)).collect()),
         1 | 2 => in_order(shape),

@@ -4,6 +4,7 @@ mod convert;
 mod elementwise;
 mod gradients;
 mod halves;
+mod integer_outer;
 mod integers;
 mod integers_refused;
 mod mixed;

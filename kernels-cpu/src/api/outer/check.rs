@@ -8,9 +8,9 @@ use crate::error::Result;
 use crate::exec::{Exec, Shared, share};
 use crate::matrix::Matrix;
 
-/// The arguments of an outer product, unchecked.
+/// The arguments of an outer product, unchecked. Its output has the type `O`.
 #[derive(Clone, Copy)]
-pub struct Arguments<T: Storage> {
+pub struct Arguments<T: Storage, O = T> {
     /// Elements of x, and rows of the output.
     pub m: i64,
     /// Elements of y, and columns of the output.
@@ -22,19 +22,19 @@ pub struct Arguments<T: Storage> {
     /// y and its stride.
     pub y: (*const T, i64),
     /// The output.
-    pub out: Matrix<*mut T, i64>,
+    pub out: Matrix<*mut O, i64>,
     /// The names of the output, of its row stride and of its column stride.
     names: [&'static str; 3],
 }
 
-impl<T: Storage> Arguments<T> {
+impl<T: Storage, O> Arguments<T, O> {
     /// Returns the arguments of `outer`.
     #[inline(always)]
     pub fn outer(
         (m, n): (i64, i64),
         x: (*const T, i64),
         y: (*const T, i64),
-        out: Matrix<*mut T, i64>,
+        out: Matrix<*mut O, i64>,
     ) -> Self {
         Self {
             m,
@@ -46,7 +46,9 @@ impl<T: Storage> Arguments<T> {
             names: ["out", "out_rs", "out_cs"],
         }
     }
+}
 
+impl<T: Storage> Arguments<T> {
     /// Returns the arguments of `ger`.
     #[inline(always)]
     pub fn ger(
@@ -62,9 +64,7 @@ impl<T: Storage> Arguments<T> {
             ..Self::outer(sizes, x, y, a)
         }
     }
-}
 
-impl<T: Storage> Arguments<T> {
     /// Returns the arguments with elements of the type of arithmetic, which is `T` under another name.
     #[inline(always)]
     pub(super) fn cast(&self) -> Arguments<Compute<T>> {
@@ -194,7 +194,9 @@ pub(super) fn check_quickly<T: Storage>(args: &Arguments<T>) -> Option<(usize, u
 /// # Errors
 /// As [`raw::outer`](crate::raw::outer).
 #[inline(always)]
-pub fn check<T: Storage>(args: &Arguments<T>) -> Result<(Factor<T>, Factor<T>, OuterOutput<T>)> {
+pub fn check<T: Storage, O>(
+    args: &Arguments<T, O>,
+) -> Result<(Factor<T>, Factor<T>, OuterOutput<O>)> {
     let (m, n) = (size(args.m, "m")?, size(args.n, "n")?);
     let (incx, incy) = (stride(args.x.1, m, "incx")?, stride(args.y.1, n, "incy")?);
     let (out, [name, rs_name, cs_name]) = (args.out, args.names);

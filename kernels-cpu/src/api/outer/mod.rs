@@ -11,6 +11,7 @@ use crate::exec::Exec;
 use crate::matrix::Matrix;
 use crate::view::{MatMut, VecRef};
 use check::{Arguments, check, check_quickly};
+pub(crate) use widened::outer as outer_widened;
 
 /// The pointer forms.
 pub mod raw {
@@ -83,7 +84,7 @@ pub(crate) unsafe fn run_outer<T: Storage>(exec: &Exec<'_>, args: &Arguments<T>)
         if const { is_element::<T>() } {
             outer_of_elements(exec, &args.cast())
         } else {
-            widened::outer(exec, *args)
+            widened::outer::<T, T>(exec, *args)
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Outer products of 16-bit floats, computed in `f32` and rounded once.
+//! Outer products of 16-bit floats, computed in `f32` and rounded once, or not at all.
 
 use core::mem::MaybeUninit;
 
 use super::check::{Arguments, Factor, OuterOutput, check};
 use crate::detect;
-use crate::dispatch::{Compute, Kernels};
+use crate::dispatch::{Compute, Kernels, is_element};
 use crate::element::{Element, Storage};
 use crate::error::Result;
 use crate::exec::Exec;
@@ -14,34 +14,47 @@ const PART: usize = 512;
 /// Bytes of the shortest part that is written with non-temporal stores: a kernel waits for them at the end of each.
 const STREAMED: usize = 2 * PART;
 
-/// [`run_outer`](super::run_outer) of such elements.
+/// [`run_outer`](super::run_outer) of such elements. An output of `f32` is not rounded.
 ///
 /// # Errors
 /// As [`raw::outer`](super::raw::outer).
 ///
 /// # Safety
-/// As there.
+/// As there; `O` must be `T` or its type of arithmetic.
 #[inline(never)]
-pub unsafe fn outer<T: Storage>(exec: &Exec<'_>, args: Arguments<T>) -> Result<()> {
-    let kernels = Kernels::<T>::new(exec.level()?);
+pub unsafe fn outer<T: Storage, O: Storage<Compute = Compute<T>>>(
+    exec: &Exec<'_>,
+    args: Arguments<T, O>,
+) -> Result<()> {
+    let level = exec.level()?;
+    let (widen, scale) = (
+        Kernels::<T>::new(level).widen(),
+        Kernels::<O>::new(level).scale(),
+    );
     let (u, v, output) = check(&args)?;
     let bytes = output.m.saturating_mul(output.n);
-    let exceeds_llc = detect::exceeds_llc(bytes.saturating_mul(size_of::<T>()));
+    let exceeds_llc = detect::exceeds_llc(bytes.saturating_mul(size_of::<O>()));
     for_parts(exec, &output, &|(i, rows), (j, cols)| {
         let mut copy = [T::default(); PART];
-        // SAFETY: the part lies in the output, and no other task writes it.
+        let mut wide = [O::default(); PART];
+        // SAFETY: the part lies in the output, and no other task writes it. Elements of the type of arithmetic are
+        // what `widen` writes; others are of the type of the vectors.
         unsafe {
-            let part = contiguous(&v, j, cols, &mut copy);
-            let stream = exceeds_llc && cols * size_of::<T>() >= STREAMED;
+            let mut part: *const O = contiguous(&v, j, cols, &mut copy).cast();
+            if const { is_element::<O>() } {
+                widen(cols, part.cast(), wide.as_mut_ptr().cast(), false);
+                part = wide.as_ptr();
+            }
+            let stream = exceeds_llc && cols * size_of::<O>() >= STREAMED;
             for i in i..i + rows {
                 let factor = u.at(i).read().into_compute();
                 if output.has_rows() {
-                    (kernels.scale())(cols, factor, part, output.at(i, j), stream);
+                    scale(cols, factor, part, output.at(i, j), stream);
                     continue;
                 }
                 for k in 0..cols {
                     let product = factor * part.add(k).read().into_compute();
-                    output.at(i, j + k).write(T::from_compute(product));
+                    output.at(i, j + k).write(O::from_compute(product));
                 }
             }
         }
@@ -109,9 +122,9 @@ unsafe fn update<T: Storage>(
 }
 
 /// Calls `body` with the rows and the columns of each part of an output, as (first, count). Threads share the parts.
-fn for_parts<T: Storage>(
+fn for_parts<O>(
     exec: &Exec<'_>,
-    output: &OuterOutput<T>,
+    output: &OuterOutput<O>,
     body: &(dyn Fn((usize, usize), (usize, usize)) + Sync),
 ) {
     if output.m == 0 || output.n == 0 {

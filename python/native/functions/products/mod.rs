@@ -78,15 +78,17 @@ functions! {
     /// Parameters
     /// ----------
     /// x, y : array
-    ///     Vectors of one type of floats. Arrays with more axes are taken as vectors, in
-    ///     row-major order, if they lie in memory as such.
+    ///     Vectors of one type: of floats, or int8, uint8, int32 or int64. Arrays with more axes are
+    ///     taken as vectors, in row-major order, if they lie in memory as such.
     /// out : array, optional
-    ///     Where to write the result: an array of exactly its shape and type.
+    ///     Where to write the result: an array of its shape and type. For float16 and bfloat16 it may
+    ///     be of float32 instead: products are then not rounded to 16 bits.
     ///
     /// Returns
     /// -------
     /// array
-    ///     out, or a new array of the kind of x.
+    ///     out, or a new array of the kind and the type of x. Products of integers that overflow wrap
+    ///     around.
     ///
     /// Raises
     /// ------
@@ -107,7 +109,8 @@ functions! {
 
     /// Add alpha times the outer product of x and y to the matrix a, in place. Returns a.
     ///
-    /// x and y are vectors of a's type, one of floats; alpha is a number.
+    /// x and y are vectors of a's type, one of floats, or int8, uint8, int32 or int64, whose results
+    /// wrap around. alpha is a number; for integers it is one of their type.
     ///
     /// >>> import numpy as np, diptych
     /// >>> a = np.ones((2, 2))

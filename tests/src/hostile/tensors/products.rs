@@ -2,7 +2,7 @@
 
 use diptych::{Storage, raw};
 use diptych_ffi::{dpt_dot, dpt_exec, dpt_gemm_f32_workspace, dpt_gemm_f64_workspace};
-use diptych_ffi::{dpt_ger, dpt_matmul, dpt_outer, dpt_tensor};
+use diptych_ffi::{dpt_ger, dpt_matmul, dpt_outer, dpt_status_code as Code, dpt_tensor};
 
 use super::super::Outcome;
 use super::super::kind::Kind;
@@ -10,8 +10,12 @@ use super::argument::{self, Argument};
 use super::epilogue::Epilogue;
 use super::pair::{Pair, Sizes};
 use super::shapes::{self, broadcast, broadcast_places};
-use super::{case, judge_result, judge_shapes, judge_types, kind, numbers, plain};
-use super::{result_kind, typed, widened};
+use super::{
+    case, judge_result, judge_shapes, judge_types, kind, kind_or_integers, numbers, plain,
+};
+use super::{result_kind, typed, typed_integers, widened};
+use crate::integers;
+use crate::mixed::Whole;
 use crate::number::Number;
 use crate::random::Input;
 use crate::report::Nan;
@@ -180,32 +184,105 @@ pub fn dot(input: &mut Input<'_>) -> Outcome {
 
 /// `dpt_outer`.
 pub fn outer(input: &mut Input<'_>) -> Outcome {
-    vectors(input, None)
+    vectors(input, false)
 }
 
 /// `dpt_ger`.
 pub fn ger(input: &mut Input<'_>) -> Outcome {
-    let alpha = input.scalar::<f64>();
-    vectors(input, Some(alpha))
+    vectors(input, true)
 }
 
-/// `dpt_ger` with a factor, or `dpt_outer`.
-fn vectors(input: &mut Input<'_>, alpha: Option<f64>) -> Outcome {
-    let kind = kind(input, &Kind::FLOATS);
+/// Draws alpha of `dpt_ger`; for integers, mostly a whole number.
+fn factor(input: &mut Input<'_>, is_integer: bool) -> f64 {
+    if !is_integer || input.rarely(8) {
+        return input.scalar();
+    }
+    let alpha = input.word().cast_signed() >> input.pick(&[0, 40, 60]);
+    (alpha as f64).min(2_f64.powi(62))
+}
+
+/// Returns whether integers may be multiplied by this.
+fn is_whole(alpha: f64) -> bool {
+    let end = 2_f64.powi(63);
+    alpha.fract() == 0.0 && -end <= alpha && alpha < end
+}
+
+/// One element of a product of integers: x y, or a + alpha x y.
+fn product_of_integers<T: Whole>(alpha: Option<f64>, [x, y, a]: [u64; 3]) -> u64 {
+    let (alpha, a) = alpha.map_or((1, 0), |alpha| (alpha as i64, a));
+    integers::outer_product(alpha, T::of_bits(x), T::of_bits(y), T::of_bits(a)).bits()
+}
+
+/// One element of a product of elements of this type: x y, of the type `result`, or a + alpha x y.
+fn one_product(kind: Kind, result: Kind, alpha: Option<f64>, [x, y, a]: [u64; 3]) -> u64 {
+    if Kind::INTEGERS.contains(&kind) {
+        return typed_integers!(kind, T => product_of_integers::<T>(alpha, [x, y, a]));
+    }
+    if result != kind {
+        return one_product(
+            result,
+            result,
+            alpha,
+            [widened(kind, x), widened(kind, y), a],
+        );
+    }
+    typed!(kind, T => {
+        let (x, y, mut out) = (T::of_pattern(x), T::of_pattern(y), T::of_pattern(a));
+        let exec = plain();
+        // SAFETY: one element each.
+        let done = unsafe {
+            match alpha {
+                Some(alpha) => raw::ger(&exec, 1, 1, alpha as <T as Storage>::Compute, &x, 1, &y, 1, &mut out, 1, 1),
+                None => raw::outer(&exec, 1, 1, &x, 1, &y, 1, &mut out, 1, 1),
+            }
+        };
+        done.expect("one element of each is valid");
+        out.pattern()
+    })
+}
+
+/// `dpt_ger` if it `updates` the matrix, else `dpt_outer`.
+fn vectors(input: &mut Input<'_>, updates: bool) -> Outcome {
+    let kind = kind_or_integers(input, &Kind::FLOATS, true);
+    let alpha = updates.then(|| factor(input, Kind::INTEGERS.contains(&kind)));
     let (m, n) = (input.size(70), input.size(70));
     let mut draw = |name, length| {
         let shape = shapes::rarely_spoil(input, vec![length]);
         Argument::input(input, name, kind, &shape)
     };
     let (x, y) = (draw("x", m), draw("y", n));
-    let (name, last) = alpha.map_or(("outer", "out"), |_| ("ger", "a"));
+    let (name, last) = if updates {
+        ("ger", "a")
+    } else {
+        ("outer", "out")
+    };
     let shape = shapes::rarely_spoil(input, vec![m, n]);
-    let out = Argument::output(input, last, kind, &shape);
+    let of_result = if updates {
+        kind
+    } else {
+        result_kind(input, kind)
+    };
+    let out = Argument::output(input, last, of_result, &shape);
     let is_used = argument::count(&out) != 0;
     let all = [x.only_if(is_used), y.only_if(is_used), out];
     let mut case = case(input, name, &all, argument::count(&all[2]), None);
-    judge_types(&mut case.verdict, all.iter().map(|a| a.kind), &Kind::FLOATS);
     let [x, y, out] = &all;
+    let kinds = [x.kind, y.kind];
+    // A false description may have another type, also one that is valid.
+    let is_integer = Kind::INTEGERS.contains(&x.kind);
+    if updates || is_integer {
+        let allowed = [&Kind::FLOATS[..], &Kind::INTEGERS].concat();
+        judge_types(
+            &mut case.verdict,
+            kinds.into_iter().chain([out.kind]),
+            &allowed,
+        );
+    } else {
+        judge_result(&mut case.verdict, &kinds, out.kind);
+    }
+    if is_integer && !alpha.is_none_or(is_whole) {
+        case.verdict.fault(Code::DPT_INVALID_VALUE);
+    }
     let fits = x.shape.len() == 1 && y.shape.len() == 1;
     judge_shapes(
         &mut case.verdict,
@@ -222,22 +299,10 @@ fn vectors(input: &mut Input<'_>, alpha: Option<f64>) -> Outcome {
         }
     };
     case.check_tensors(&all, call, |elements| {
-        let n = y.shape[0];
+        let n = y.shape[0] as usize;
         let one = |at: usize| {
-            let (x, y) = (elements[0][at / n as usize], elements[1][at % n as usize]);
-            typed!(kind, T => {
-                let (x, y, mut out) = (T::of_pattern(x), T::of_pattern(y), T::of_pattern(elements[2][at]));
-                let exec = plain();
-                // SAFETY: one element each.
-                let done = unsafe {
-                    match alpha {
-                        Some(alpha) => raw::ger(&exec, 1, 1, alpha as <T as Storage>::Compute, &x, 1, &y, 1, &mut out, 1, 1),
-                        None => raw::outer(&exec, 1, 1, &x, 1, &y, 1, &mut out, 1, 1),
-                    }
-                };
-                done.expect("one element of each is valid");
-                out.pattern()
-            })
+            let of = [elements[0][at / n], elements[1][at % n], elements[2][at]];
+            one_product(x.kind, out.kind, alpha, of)
         };
         Some(vec![(2, (0..elements[2].len()).map(one).collect())])
     })
