@@ -94,9 +94,7 @@ fn lsq_grad<T: Element>(rng: &mut Rng, exec: &Exec<'_>, most: i64) {
     let copy = n as usize * size_of::<T>();
     let [mut small, mut large] =
         [bytes, bytes + copy].map(|bytes| vec![std::mem::MaybeUninit::uninit(); bytes]);
-    let without_room = Exec::new().with_workspace(&mut small);
-    let with_room = Exec::new().with_workspace(&mut large);
-    for exec in [&without_room, &with_room, exec] {
+    let mut again = |exec: &Exec<'_>| {
         grad.fill(|| draw(rng));
         let (a, x, y, out) = (a.tensor(), x.tensor(), y.tensor(), grad.tensor());
         // SAFETY: the tensors are valid.
@@ -105,7 +103,10 @@ fn lsq_grad<T: Element>(rng: &mut Rng, exec: &Exec<'_>, most: i64) {
         for (i, &want) in want.iter().enumerate() {
             check("lsq_grad", &grad, &[i as i64], want);
         }
-    }
+    };
+    again(&Exec::new().with_workspace(&mut small));
+    again(&Exec::new().with_workspace(&mut large));
+    again(exec);
 }
 
 #[test]
