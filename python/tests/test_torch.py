@@ -67,6 +67,36 @@ def test_losses():
     torch.testing.assert_close(dt.lsq_loss(A, V, W), ((A @ V - W) ** 2).sum())
 
 
+def test_linear_with_a_packed_weight():
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        weight, bias = (torch.randn(*shape).to(dtype) for shape in [(33, 70), (33,)])
+        packed = diptych.pack(weight.T)
+        for shape in [(70,), (3, 70), (2, 3, 70), (0, 70)]:
+            x = torch.randn(*shape).to(dtype)
+            for last in (None, bias):
+                ours, theirs = dt.linear(x, packed, last), dt.linear(x, weight, last)
+                assert ours.dtype is theirs.dtype and torch.equal(ours, theirs)
+    x, weight = (torch.randint(-9, 9, shape, dtype=torch.int8) for shape in [(3, 8), (5, 8)])
+    assert torch.equal(dt.linear(x, diptych.pack(weight.T)), dt.linear(x, weight))
+    with raises(diptych.ShapeError, "the packed b (8, 5): the inner sizes differ"):
+        dt.linear(x[:, :7], diptych.pack(weight.T))
+
+
+def test_a_packed_weight_has_no_gradients():
+    x, bias = randn(3, 4).detach(), randn(2).detach()
+    packed = diptych.pack(randn(4, 2).detach())
+    for name in ("x", "bias"):
+        args = {"x": x, "bias": bias, name: {"x": x, "bias": bias}[name].clone().requires_grad_()}
+        with raises(diptych.ArgumentError, f"linear: weight is packed, and {name} records gradients"):
+            dt.linear(weight=packed, **args)
+        with torch.no_grad():
+            assert torch.equal(dt.linear(weight=packed, **args), dt.linear(x, packed, bias))
+    with torch.autograd.forward_ad.dual_level(), raises(diptych.ArgumentError, "linear: weight is packed"):
+        dt.linear(torch.autograd.forward_ad.make_dual(x, x), packed)
+    with raises(diptych.ArgumentError):
+        torch.func.grad(lambda x: dt.linear(x, packed).sum())(x)
+
+
 def network(x, w1, b1, w2):
     hidden = dt.clip(dt.linear(x, w1, b1), 0, None)
     return dt.mean(dt.nrm2(dt.matmul(hidden, w2), axis=1))

@@ -48,6 +48,7 @@ number! {
     f16 2 16: |bits| f16::from_bits(bits as u16), |x: f16| u64::from(x.to_bits());
     bf16 4 16: |bits| bf16::from_bits(bits as u16), |x: bf16| u64::from(x.to_bits());
     f32 2 32: |bits| f32::from_bits(bits as u32), |x: f32| u64::from(x.to_bits());
+    f64 2 64: f64::from_bits, f64::to_bits;
 }
 
 /// Integers.

@@ -60,6 +60,7 @@ fn over_tensors() -> BTreeSet<String> {
     let ops = diptych::table::OPS.iter().map(|op| op.name);
     let ops = ops.filter(|name| !name.starts_with("gemm"));
     let names = ops.chain(["matmul", "convert"]);
+    let names = names.chain(["matmul_packed_size", "matmul_pack", "matmul_packed"]);
     names.map(|name| format!("tensor {name}")).collect()
 }
 

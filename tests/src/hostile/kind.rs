@@ -109,11 +109,26 @@ impl Kind {
                 (0..n).map(|_| signed(draw()) as u64 & mask).collect()
             }
         };
+        self.packed(&elements)
+    }
+
+    /// Returns the words in which elements with these bits lie one after the other; the last word is filled with zeros.
+    pub fn packed(self, elements: &[u64]) -> Vec<u64> {
         let word = |elements: &[u64]| {
             let place = |(i, v): (usize, &u64)| v << (8 * self.bytes() * i);
             elements.iter().enumerate().map(place).sum()
         };
         elements.chunks(8 / self.bytes()).map(word).collect()
+    }
+
+    /// Returns the bits of the first `count` elements in these words.
+    pub fn unpacked(self, words: &[u64], count: usize) -> Vec<u64> {
+        let mask = u64::MAX >> (64 - 8 * self.bytes());
+        let of_word = |word: &u64| {
+            let word = *word;
+            (0..8 / self.bytes()).map(move |i| word >> (8 * self.bytes() * i) & mask)
+        };
+        words.iter().flat_map(of_word).take(count).collect()
     }
 }
 

@@ -7,7 +7,7 @@ use crate::api::mixed::{Operands, ProductTypes, run as mixed_run};
 use crate::dispatch::Kernels;
 use crate::element::Element;
 use crate::error::Result;
-use crate::exec::Exec;
+use crate::exec::{Exec, Shared, share};
 use crate::matrix::Matrix;
 use crate::ops::gemm::{Epilogue, Gemm, packed as ops};
 use crate::ops::mixed::{MixedGemm, packed as mixed_ops};
@@ -34,7 +34,7 @@ pub fn layout_of_mixed(exec: &Exec<'_>, operands: Operands, n: usize) -> Result<
     Ok(Layout::of_mixed(r, n, operands.b_bytes(), keeps_size))
 }
 
-/// Packs a B of `f32` or `f64` to the panels at `out`.
+/// Packs a B of `f32` or `f64` to the panels at `out`, on as many threads as are worth it.
 ///
 /// # Errors
 /// `LevelUnavailable`.
@@ -52,7 +52,7 @@ pub unsafe fn pack_elements<T: Element>(
     if layout.is_rows() {
         let b = Matrix::new(b.ptr.cast(), bytes::<T>(b.rs), bytes::<T>(b.cs));
         // SAFETY: as the caller's.
-        unsafe { copy_rows(b, (k, n), size_of::<T>(), out) };
+        unsafe { copy_rows_in_tasks(exec, b, (k, n), size_of::<T>(), out) };
         return Ok(());
     }
     let routines = Kernels::<T>::new(exec.level()?).gemm();
@@ -67,9 +67,46 @@ pub unsafe fn pack_elements<T: Element>(
         c: Matrix::new(core::ptr::null_mut(), 0, 0),
         epilogue: Epilogue::NONE,
     };
-    // SAFETY: as the caller's; the layout is that of the level.
-    unsafe { ops::pack(routines, &p, out.cast()) };
+    in_tasks_of_columns(exec, layout, (k, n), out, &|j, columns, out| {
+        // SAFETY: as the caller's; the layout is that of the level, and these columns are whole micro-panels of this task.
+        unsafe { ops::pack(routines, &p.block((0, 0), (j, columns)), out.cast()) };
+    });
     Ok(())
+}
+
+/// Calls `pack` with ranges of columns, whole micro-panels each, and with where they are packed to: the first column, and
+/// their number. Other tasks have others.
+fn in_tasks_of_columns(
+    exec: &Exec<'_>,
+    layout: &Layout,
+    (k, n): (usize, usize),
+    out: *mut u8,
+    pack: &(dyn Fn(usize, usize, *mut u8) + Sync),
+) {
+    let (nr, column) = (layout.columns(), layout.column_bytes(k).unwrap_or(0));
+    let out = Shared::new(out);
+    in_tasks(
+        exec,
+        column.saturating_mul(n),
+        n.div_ceil(nr),
+        &|first, panels| {
+            let j = first * nr;
+            let columns = panels.saturating_mul(nr).min(n - j);
+            pack(j, columns, out.get().wrapping_add(j * column));
+        },
+    );
+}
+
+/// Calls `pack` with ranges of 0..`units`, for a packed matrix of `bytes` bytes: the first unit, and their number.
+fn in_tasks(exec: &Exec<'_>, bytes: usize, units: usize, pack: &(dyn Fn(usize, usize) + Sync)) {
+    let tasks = exec.tasks(bytes, units);
+    let share = share(units, tasks);
+    exec.run(tasks, &|task| {
+        let first = task * share;
+        if first < units {
+            pack(first, share.min(units - first));
+        }
+    });
 }
 
 /// A stride in bytes. Those of valid matrices cannot overflow where they mean something.
@@ -94,15 +131,40 @@ pub unsafe fn pack_mixed(
     out: *mut u8,
 ) -> Result<()> {
     let r = mixed_run::packing_routines(operands, exec.level()?, exec.extensions());
-    // SAFETY: as the caller's; the layout is that of these routines.
-    unsafe {
-        if layout.is_rows() {
-            copy_rows(b, size, operands.b_bytes(), out);
-        } else {
-            mixed_ops::pack_b(r, b, size, out);
-        }
+    if layout.is_rows() {
+        // SAFETY: as the caller's.
+        unsafe { copy_rows_in_tasks(exec, b, size, operands.b_bytes(), out) };
+        return Ok(());
     }
+    let from = Matrix::new(Shared::new(b.ptr), b.rs, b.cs);
+    in_tasks_of_columns(exec, layout, size, out, &|j, columns, out| {
+        let b = Matrix::new(from.at(0, j).cast_const(), from.rs, from.cs);
+        // SAFETY: as the caller's; the layout is that of these routines, and these columns are whole micro-panels of this
+        // task.
+        unsafe { mixed_ops::pack_b(r, b, (size.0, columns), out) };
+    });
     Ok(())
+}
+
+/// Copies a matrix to contiguous rows, in tasks of some rows each.
+///
+/// # Safety
+/// As [`copy_rows`].
+unsafe fn copy_rows_in_tasks(
+    exec: &Exec<'_>,
+    b: Matrix<*const u8>,
+    (k, n): (usize, usize),
+    element: usize,
+    out: *mut u8,
+) {
+    let from = Matrix::new(Shared::new(b.ptr), b.rs, b.cs);
+    let (out, row) = (Shared::new(out), n * element);
+    in_tasks(exec, row.saturating_mul(k), k, &|i, rows| {
+        let b = Matrix::new(from.at(i, 0).cast_const(), from.rs, from.cs);
+        let out = out.get().wrapping_add(i * row);
+        // SAFETY: as the caller's; these rows belong to this task.
+        unsafe { copy_rows(b, (rows, n), element, out) };
+    });
 }
 
 /// Copies a matrix to contiguous rows.

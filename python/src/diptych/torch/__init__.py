@@ -66,13 +66,18 @@ def matmul(x: Tensor, y: Tensor) -> Tensor:
     return _ops.matmul(x, y)
 
 
-def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def linear(x: Tensor, weight: Tensor | diptych.Packed, bias: Tensor | None = None) -> Tensor:
     """x @ weight.T + bias, as torch.nn.functional.linear, in one pass.
+
+    For inference weight may be diptych.pack(weight.T), in host memory: the same bits, but no gradient, so neither x nor
+    bias may record one.
 
     >>> import torch, diptych.torch as dt
     >>> dt.linear(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0]]), torch.tensor([0.5]))
     tensor([[11.5000]])
     """
+    if isinstance(weight, diptych.Packed):
+        return _products.linear_packed(x, weight, bias)
     return _ops.linear(x, weight, bias)
 
 

@@ -88,6 +88,13 @@ def _primals(inputs) -> list | None:
     return [primal for primal, _ in duals]
 
 
+def records(x: Tensor) -> bool:
+    """Returns whether derivatives are recorded for x, in reverse or forward mode."""
+    if torch.is_grad_enabled() and x.requires_grad:
+        return True
+    return forward_ad._current_level >= 0 and _primals([x]) is not None
+
+
 def _below(op, keyset, inputs):
     with torch._C._AutoDispatchBelowAutograd():
         return op.redispatch(keyset & torch._C._after_autograd_keyset, *inputs)

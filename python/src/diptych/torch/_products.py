@@ -8,7 +8,7 @@ import diptych
 import torch
 from torch import Tensor
 
-from ._operations import Derivative, define, ops
+from ._operations import Derivative, define, ops, records
 
 
 def total(*terms: Tensor | None) -> Tensor | None:
@@ -151,3 +151,15 @@ define(
     lambda x, weight, bias=None: x.new_empty((*x.shape[:-1], weight.shape[0]), dtype=_type(x, bias)),
     Derivative(_save_inputs, _linear_backward, _linear_jvp),
 )
+
+
+def linear_packed(x: Tensor, weight: diptych.Packed, bias: Tensor | None = None) -> Tensor:
+    """As linear, with weight.T packed. Gradients would need the weight as it was, so none are recorded."""
+    for name, tensor in (("x", x), ("bias", bias)):
+        if tensor is not None and records(tensor):
+            raise diptych.ArgumentError(
+                f"linear: weight is packed, and {name} records gradients, which need a weight that is a tensor: "
+                "use that, or torch.no_grad()"
+            )
+    out = diptych.gemm(_rows(x), weight, bias=bias)
+    return out.reshape(*x.shape[:-1], weight.shape[1])

@@ -30,6 +30,14 @@ pub struct Epilogue {
 }
 
 impl Epilogue {
+    /// Returns NULL.
+    pub fn none() -> Epilogue {
+        Epilogue {
+            is_none: true,
+            ..Epilogue::default()
+        }
+    }
+
     /// Draws an epilogue for a product of m rows and n columns.
     pub fn draw(input: &mut Input<'_>, kind: Kind, (m, n): (i64, i64)) -> Epilogue {
         let mut drawn = Epilogue {

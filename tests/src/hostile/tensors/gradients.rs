@@ -38,6 +38,7 @@ pub fn mse(input: &mut Input<'_>) -> Outcome {
     let [pred, target, grad, loss] = &all;
     let kinds = [pred.kind, target.kind, grad.kind];
     judge_result(&mut case.verdict, &kinds, loss.kind);
+    let is_widened = loss.kind != kind;
     let fits = pred.shape == target.shape && target.shape == grad.shape;
     judge_shapes(&mut case.verdict, fits && argument::count(loss) == 1);
     let call = |exec, t: &[*const dpt_tensor]| {
@@ -46,7 +47,7 @@ pub fn mse(input: &mut Input<'_>) -> Outcome {
     };
     case.check_tensors(&all, call, |elements| {
         let (grad, mut loss) = typed!(kind, T => model::<T>(&elements[0], &elements[1]));
-        if of_loss != kind {
+        if is_widened {
             let [pred, target] = [0, 1].map(|i| {
                 let wide = elements[i].iter().map(|&bits| widened(kind, bits));
                 wide.collect::<Vec<u64>>()

@@ -9,6 +9,7 @@ mod convert;
 mod elementwise;
 mod epilogue;
 mod gradients;
+mod packed;
 mod pair;
 mod products;
 mod reduce;
@@ -27,9 +28,9 @@ use argument::Argument;
 
 type Run = fn(&mut Input<'_>) -> Outcome;
 
-/// The operations that are not expanded from the rows of the table. Each is there twice, because it has more ways than
-/// one of those.
-const OTHERS: [Run; 14] = [
+/// The operations that are not expanded from the rows of the table. Most are there twice, because they have more ways
+/// than one of those.
+const OTHERS: [Run; 19] = [
     products::matmul,
     products::matmul,
     products::dot,
@@ -44,6 +45,11 @@ const OTHERS: [Run; 14] = [
     gradients::lsq,
     convert::run,
     convert::run,
+    packed::size,
+    packed::pack,
+    packed::pack,
+    packed::matmul,
+    packed::matmul,
 ];
 
 /// The number of operations that the bytes choose from.

@@ -21,7 +21,7 @@ use crate::random::Input;
 use crate::report::Nan;
 
 /// Draws the batch axes of a call, and those of the two inputs.
-fn batch(input: &mut Input<'_>) -> [Vec<i64>; 3] {
+pub fn batch(input: &mut Input<'_>) -> [Vec<i64>; 3] {
     let rank = input.pick(&[0, 0, 0, 1, 2, 3]);
     let whole: Vec<i64> = (0..rank).map(|_| input.pick(&[1, 2, 2, 3, 5])).collect();
     let (own, is_first) = (shapes::broadcast_from(input, &whole), input.rarely(2));
@@ -60,6 +60,20 @@ fn matrices(input: &mut Input<'_>, kind: Kind) -> ([Argument; 3], [i64; 3]) {
     (tensors, [m, n, k])
 }
 
+/// Returns the scratch memory for a product of this size; `None` if no function says.
+pub fn workspace(exec: *const dpt_exec, kind: Kind, [m, n, k]: [i64; 3]) -> Option<usize> {
+    let mut size = 0;
+    // SAFETY: a valid exec, and a valid pointer to the result.
+    let status = unsafe {
+        match kind {
+            Kind::F64 => dpt_gemm_f64_workspace(exec, m, n, k, &mut size),
+            Kind::F32 => dpt_gemm_f32_workspace(exec, m, n, k, &mut size),
+            _ => return None,
+        }
+    };
+    (status == 0).then_some(size)
+}
+
 /// `dpt_matmul`.
 pub fn matmul(input: &mut Input<'_>) -> Outcome {
     let kind = kind(input, &Kind::WIDE);
@@ -72,17 +86,7 @@ pub fn matmul(input: &mut Input<'_>) -> Outcome {
     let work = argument::count(&c).saturating_mul(sizes.as_ref().map_or(1, |s| s.k.max(1)));
     let mut all = vec![a.only_if(is_read), b.only_if(is_read), c];
     all.extend(last.bias.clone().map(|bias| bias.only_if(has_results)));
-    let query = |exec: *const dpt_exec| {
-        let mut size = 0;
-        // SAFETY: a valid exec, and a valid pointer to the result.
-        let status = unsafe {
-            match kind {
-                Kind::F64 => dpt_gemm_f64_workspace(exec, m, n, k, &mut size),
-                _ => dpt_gemm_f32_workspace(exec, m, n, k, &mut size),
-            }
-        };
-        (status == 0).then_some(size)
-    };
+    let query = |exec: *const dpt_exec| workspace(exec, kind, [m, n, k]);
     let mut case = case(input, "matmul", &all, work, Some(&query));
     judge_types(&mut case.verdict, all.iter().map(|a| a.kind), &Kind::WIDE);
     let fit = |sizes: &Sizes| sizes.c == all[2].shape && last.fits(sizes.m, sizes.n);
@@ -117,7 +121,8 @@ pub fn matmul(input: &mut Input<'_>) -> Outcome {
     })
 }
 
-fn is_zero(kind: Kind, x: f64) -> bool {
+/// Returns whether a factor is 0 in a product of this type.
+pub fn is_zero(kind: Kind, x: f64) -> bool {
     x == 0.0 || (kind == Kind::F32 && x as f32 == 0.0)
 }
 
@@ -162,17 +167,18 @@ pub fn dot(input: &mut Input<'_>) -> Outcome {
             places.map(|at| at * k as usize)
         };
         let firsts = firsts(x).zip(firsts(y));
+        let (of, is_widened) = (x.kind, out.kind != x.kind);
         let one = |(x, y): (usize, usize)| {
             let (x, y) = (
                 &elements[0][x..][..k as usize],
                 &elements[1][y..][..k as usize],
             );
-            if of_result != kind {
-                let wide = |x: &[u64]| numbers::<f32>(x.iter().map(|&bits| widened(kind, bits)));
+            if is_widened {
+                let wide = |x: &[u64]| numbers::<f32>(x.iter().map(|&bits| widened(of, bits)));
                 let out = diptych::dot(&plain(), wide(x).as_slice(), wide(y).as_slice());
                 return out.expect("vectors of one length").pattern();
             }
-            typed!(kind, T => {
+            typed!(of, T => {
                 let (x, y) = (numbers::<T>(x.to_vec()), numbers::<T>(y.to_vec()));
                 let out = diptych::dot(&plain(), x.as_slice(), y.as_slice());
                 out.expect("vectors of one length").pattern()

@@ -192,14 +192,14 @@ pub fn run(input: &mut Input<'_>, at: usize) -> Outcome {
         };
         let vector = |outer: usize| {
             let elements = inner.iter().map(|at| elements[0][outer + at]);
-            if is_half(kind) && to == Kind::F32 {
-                let widened = elements.map(|bits| widened(kind, bits));
+            if is_half(x.kind) && out.kind == Kind::F32 {
+                let widened = elements.map(|bits| widened(x.kind, bits));
                 return (operation.vector)(Kind::F32, widened.collect(), ddof);
             }
             if Kind::INTEGERS.contains(&x.kind) {
                 return of_integers((x.kind, out.kind), row, elements.collect());
             }
-            (operation.vector)(kind, elements.collect(), ddof)
+            (operation.vector)(x.kind, elements.collect(), ddof)
         };
         Some(vec![(1, outer.into_iter().map(vector).collect())])
     })

@@ -6,6 +6,7 @@ mod grid;
 mod halves;
 mod integers;
 mod packed;
+mod packing;
 mod refused;
 mod scaled;
 mod workspace;
