@@ -90,10 +90,12 @@ unsafe fn apply_contiguous(
         let mut pointers = [core::ptr::null(); MAX_INPUTS];
         // A number in the place of an array, repeated.
         let mut line = [core::mem::MaybeUninit::<u64>::uninit(); LINE / 8];
-        let mut line_is_free = out.count * out.of.size() <= LINE;
-        let (mut has_repeated, mut has_whole) = (false, operation.signature.updates);
-        let arguments = operation.signature.inputs.iter().zip(inputs);
-        for (slot, (&(_, role), input)) in pointers.iter_mut().zip(arguments) {
+        let mut repeated: *const u8 = core::ptr::null();
+        let fits_line = out.count * out.of.size() <= LINE;
+        let (mut has_bounds, mut has_whole) = (false, operation.signature.updates);
+        let roles = operation.signature.inputs.iter().map(|&(_, role)| role);
+        // Nothing is read before all arguments are known to fit.
+        for (slot, (role, input)) in pointers.iter_mut().zip(roles.clone().zip(inputs)) {
             let Some(input) = *input else {
                 return false;
             };
@@ -102,29 +104,35 @@ unsafe fn apply_contiguous(
                 .cast::<u8>()
                 .wrapping_add(input.byte_offset as usize);
             if role.is_array() && input.ndim == 0 && output.ndim > 0 {
-                if !(line_is_free && out.takes_number(input)) {
+                if !(fits_line && repeated.is_null() && out.takes_number(input)) {
                     return false;
                 }
-                line_is_free = false;
-                has_repeated = true;
-                repeat(of, p, out.count, line.as_mut_ptr().cast());
+                repeated = p.cast_const();
                 *slot = line.as_ptr().cast();
                 continue;
             }
             let fits = if role.is_array() {
+                has_whole = true;
                 out.fits(input)
             } else {
-                out.takes_number(input) && !(role.spreads_nan() && is_nan(of, p))
+                has_bounds |= role.spreads_nan();
+                out.takes_number(input)
             };
             if !fits {
                 return false;
             }
-            has_whole |= role.is_array();
             *slot = p;
         }
-        if has_repeated && !has_whole {
-            // The output is larger than all inputs broadcast to each other.
+        let is_nan_bound = |(role, &p): (Role, &*const u8)| role.spreads_nan() && is_nan(of, p);
+        if has_bounds && roles.zip(&pointers).any(is_nan_bound) {
             return false;
+        }
+        if !repeated.is_null() {
+            if !has_whole {
+                // The output is larger than all inputs broadcast to each other.
+                return false;
+            }
+            repeat(of, repeated, out.count, line.as_mut_ptr().cast());
         }
         kernel(level, out.count, &pointers, out.p, false);
     }

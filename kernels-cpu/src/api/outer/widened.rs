@@ -42,7 +42,7 @@ pub unsafe fn outer<T: Storage, O: Storage<Compute = Compute<T>>>(
         unsafe {
             let mut part: *const O = contiguous(&v, j, cols, &mut copy).cast();
             if const { is_element::<O>() } {
-                widen(cols, part.cast(), wide.as_mut_ptr().cast(), false);
+                widen(cols, part.cast(), wide.as_mut_ptr().cast(), 0);
                 part = wide.as_ptr();
             }
             let stream = exceeds_llc && cols * size_of::<O>() >= STREAMED;
