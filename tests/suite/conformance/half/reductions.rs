@@ -149,15 +149,24 @@ fn of_rows<H: Half>() {
         (70, 66),
         (300, 200),
         (500, 600),
-        // Columns longer than a block has room for.
+        // Long columns: whose chunks are widened at once or not, and of a matrix that exceeds L2.
+        (4, 9000),
         (19, 33_000),
+        (100, 11_000),
     ];
     for (m, n) in shapes {
-        let x = numbers::<H>(m * n, 9);
         let (mi, ni) = (m as i64, n as i64);
-        // Column-major; row-major; reversed rows with gaps; row-major into a reversed output.
+        // With infinities and NaN, in rows and columns.
+        if m * n <= 60_000 {
+            let x = patterns::<H>(m * n, 10);
+            check_rows(&mut report, &x, (m, n), (1, mi + 3), 1);
+            check_rows(&mut report, &x, (m, n), (ni, 1), 1);
+        }
+        let x = numbers::<H>(m * n, 9);
+        // Column-major, without and with gaps; row-major; reversed rows with gaps; row-major into a reversed output.
         for (strides, inc_out) in [
             ((1, mi), 1),
+            ((1, mi + 5), -2),
             ((ni, 1), 1),
             ((-2 * ni - 1, 2), 3),
             ((ni, 1), -1),
