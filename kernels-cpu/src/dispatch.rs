@@ -198,17 +198,10 @@ for_each_row_map!(row_map_kernels! {} [name statistics]);
 /// A fold of a vector; see `ops::reduce::vector`.
 pub type FoldVector<T> = unsafe fn(usize, *const T, isize, *const T, isize, T) -> Folded<T>;
 /// A fold of columns; see `ops::reduce::columns`.
-pub type FoldColumns<T> = unsafe fn(
-    usize,
-    usize,
-    *const T,
-    isize,
-    *const T,
-    isize,
-    *const T,
-    *mut T,
-    reduce::WorkArea<'_>,
-);
+pub type FoldColumns<T> =
+    unsafe fn(usize, usize, *const T, isize, *const T, isize, *const T, *mut T, reduce::WorkArea);
+/// A fold of columns of 16-bit floats; see `ops::reduce::widened_columns`.
+pub type FoldWidened<T> = unsafe fn(usize, usize, *const u8, isize, *const T, *mut T, *mut T);
 /// A fold of rows; see `ops::reduce::rows`.
 pub type FoldRows<T> =
     unsafe fn(usize, usize, *const T, isize, *const T, isize, *const T, *mut T, bool);
@@ -225,6 +218,8 @@ pub trait FoldOfMany<T: Element> {
     fn rows(level: Level) -> FoldRows<T>;
     /// Of vectors that are its columns.
     fn columns(level: Level) -> FoldColumns<T>;
+    /// Of columns of 16-bit floats.
+    fn widened<M: Storage<Compute = T>>(level: Level) -> FoldWidened<T>;
 }
 
 /// Folds of vectors: each with the name of its kernel. A new fold is added here and to `folds_of_many!`. Its kernel is
@@ -264,8 +259,15 @@ macro_rules! folds_of_many {
         mod columns_kernel {
             use super::*;
             $(kernel!(Element for_each_element
-                $name (rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::WorkArea<'_>)
+                $name (rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::WorkArea)
                     [] (reduce::columns::<_, reduce::$Fold>)
+            );)*
+        }
+        mod widened_kernel {
+            use super::*;
+            $(kernel!(Storage for_each_storage
+                $name (rows: usize, cols: usize, x: *const u8, inc: isize, param: *const Compute<T>, out: *mut Compute<T>, base: *mut Compute<T>)
+                    [] (reduce::widened_columns::<_, T, reduce::$Fold>)
             );)*
         }
         $(
@@ -277,6 +279,10 @@ macro_rules! folds_of_many {
                 #[inline(always)]
                 fn columns(level: Level) -> FoldColumns<T> {
                     columns_kernel::$name::of::<T>(level)
+                }
+                #[inline(always)]
+                fn widened<M: Storage<Compute = T>>(level: Level) -> FoldWidened<T> {
+                    widened_kernel::$name::of::<M>(level)
                 }
             }
         )*

@@ -44,7 +44,6 @@ pub unsafe fn batch<T: Element>(exec: &Exec<'_>, k: Kernels<T>, batch: &Batch<T>
                         p: block,
                         bytes,
                         from_memory,
-                        source: None,
                     },
                 )
             });
@@ -190,12 +189,7 @@ fn is_column_major<T>(p: &Gemm<T>) -> bool {
 /// The machine must have the kernels' level; the matrices must be valid, and C must not overlap A or B.
 // Not inlined: otherwise each crate that instantiates a caller gets its own copy.
 #[inline(never)]
-pub(super) unsafe fn rows<T: Element>(
-    exec: &Exec<'_>,
-    k: Kernels<T>,
-    p: &Gemm<T>,
-    work: WorkArea<'_>,
-) {
+pub(super) unsafe fn rows<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, work: WorkArea) {
     let is_unscaled = p.alpha == T::ONE && !p.epilogue.is_some();
     if p.beta == T::ZERO && p.c.rs == 1 {
         // SAFETY: as the caller's. C is not read, so the dot products can be stored there.
@@ -229,7 +223,7 @@ unsafe fn dots<T: Element>(
     k: Kernels<T>,
     p: &Gemm<T>,
     out: *mut T,
-    work: WorkArea<'_>,
+    work: WorkArea,
 ) {
     let none = core::ptr::null();
     let b = StridedVector::new(p.b.ptr, p.b.rs);

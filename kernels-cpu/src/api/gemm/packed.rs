@@ -90,7 +90,6 @@ unsafe fn one_row<T: Element>(exec: &Exec<'_>, kernels: Kernels<T>, batch: &Batc
                             p,
                             bytes,
                             from_memory,
-                            source: None,
                         };
                         // SAFETY: as the caller's; each micro-panel belongs to one task.
                         unsafe { gemv::rows(&own, kernels, &part, work) };

@@ -1,7 +1,6 @@
 //! The reductions of one type of elements behind one interface, so that the loops over tensors are compiled once.
 
 use core::marker::PhantomData;
-use core::mem::MaybeUninit;
 
 use super::fold::StridedVector;
 use super::gathered::Chunks;
@@ -9,9 +8,7 @@ use super::output::Output;
 use super::reduction::ReductionKernels;
 use super::rows::{RowMatrix, reduce};
 use super::search::{Search, search};
-use super::vectors::{VectorLayout, Vectors};
-use super::widened::MOST;
-use super::widened_rows::{ColumnsArea, WidenedRows};
+use super::widened::ColumnsArea;
 use crate::dispatch::Compute;
 use crate::element::{Element, Storage};
 use crate::exec::Exec;
@@ -54,12 +51,10 @@ pub trait KernelOf<M>: Kernel {
     /// The vector must be valid and have `n` elements, and `out` be valid for a result.
     unsafe fn vector(&self, exec: &Exec<'_>, n: usize, x: StridedVector<M>, out: *mut u8);
 
-    /// Reduces at most [`MOST`](super::widened::MOST) vectors, which are the columns of a row-major matrix, to results that
-    /// lie one after the other.
+    /// Reduces vectors that are the columns of a row-major matrix, to results that lie one after the other.
     ///
     /// # Safety
-    /// The matrix must be valid, and `out` be valid for a result of each column; the area must be as large as it says, and
-    /// suffice for so many columns.
+    /// The matrix must be valid, and `out` be valid for a result of each column; the area must suffice for so many columns.
     unsafe fn columns(&self, matrix: RowMatrix<M>, area: ColumnsArea, out: *mut u8);
 }
 
@@ -73,42 +68,36 @@ impl<M: Storage, O: Output<Compute<M>>> KernelOf<M> for Elements<'_, Compute<M>,
     }
 
     unsafe fn columns(&self, matrix: RowMatrix<M>, area: ColumnsArea, out: *mut u8) {
-        let mut results = [const { MaybeUninit::<Compute<M>>::uninit() }; MOST];
-        let results = results.as_mut_ptr().cast::<Compute<M>>();
-        let (out, mut from) = (out.cast::<O>(), 0);
-        loop {
-            let len = O::LONGEST.min(matrix.n - from);
-            let rows = WidenedRows::new(self.0.level, matrix.without_first(from));
-            // SAFETY: as the caller's; the results of the first part have been written.
-            unsafe {
-                let unusual = area.with_source(&rows, |work| {
-                    let layout = VectorLayout::Columns { inc: 0 };
-                    let (count, x) = (matrix.m, core::ptr::null());
-                    let columns = Vectors {
-                        count,
-                        len,
-                        x,
-                        layout,
-                        work,
-                    };
-                    self.0.usual(columns, results)
-                });
-                for j in 0..matrix.m {
-                    let (mut result, to) = (*results.add(j), out.add(j));
-                    if unusual && result.is_negative() {
-                        result = self.0.one.vector(&Exec::new(), len, rows.column(j));
+        let (values, work) = (area.values.cast::<Compute<M>>(), area.work.cast());
+        let (out, inc) = (out.cast::<O>(), matrix.x.cs);
+        let most = self.0.most_at_once();
+        for first in (0..matrix.m).step_by(most) {
+            let columns = most.min(matrix.m - first);
+            let mut from = 0;
+            loop {
+                let len = O::LONGEST.min(matrix.n - from);
+                let x = matrix.x.at(first, from);
+                // SAFETY: as the caller's; the results of the first part have been written.
+                unsafe {
+                    let unusual = (self.0).widened([len, columns], x.cast(), inc, work, values);
+                    for j in 0..columns {
+                        let (mut value, to) = (*values.add(j), out.add(first + j));
+                        if unusual && value.is_negative() {
+                            let column = StridedVector::new(x.wrapping_add(j), inc);
+                            value = self.0.one.vector(&Exec::new(), len, column);
+                        }
+                        let part = O::of(value);
+                        to.write(if from == 0 {
+                            part
+                        } else {
+                            to.read().with(part)
+                        });
                     }
-                    let part = O::of(result);
-                    to.write(if from == 0 {
-                        part
-                    } else {
-                        to.read().with(part)
-                    });
                 }
-            }
-            from += len;
-            if from == matrix.n {
-                return;
+                from += len;
+                if from == matrix.n {
+                    break;
+                }
             }
         }
     }
@@ -121,9 +110,8 @@ impl<M: Storage> KernelOf<M> for Search<Compute<M>> {
     }
 
     unsafe fn columns(&self, matrix: RowMatrix<M>, area: ColumnsArea, out: *mut u8) {
-        let rows = WidenedRows::new(self.level, matrix);
         // SAFETY: as the caller's.
-        unsafe { self.widened_columns(&rows, [matrix.m, matrix.n], area, out.cast()) };
+        unsafe { self.widened_columns(matrix, area, out.cast()) };
     }
 }
 

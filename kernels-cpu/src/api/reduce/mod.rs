@@ -15,7 +15,6 @@ mod tree;
 mod vectors;
 mod widened;
 mod widened_chunks;
-mod widened_rows;
 
 pub(crate) use fold::{FoldKernels, MAX_PARTS, Parts, StridedVector, fold, pairwise};
 pub(crate) use gathered::{Chunks, MAX_GATHERED};
@@ -205,7 +204,7 @@ pub mod raw {
             ) -> Result<()> {
                 let degrees = 0;
                 $(let degrees = degrees + check::ddof(n, $ddof)?;)?
-                let reduction = |level| reduction::$name::<Compute<T>>(level, degrees);
+                let reduction = |level| reduction::$name::<T>(level, degrees);
                 // SAFETY: as the caller's.
                 unsafe { vector(exec, reduction, needs_elements!($empty), n, x, incx, out.cast::<$Output>()) }
             }
@@ -225,7 +224,7 @@ pub mod raw {
             ) -> Result<()> {
                 let degrees = 0;
                 $(let degrees = degrees + check::ddof(n, $ddof)?;)?
-                let reduction = reduction::$name::<Compute<T>>(exec.level()?, degrees);
+                let reduction = reduction::$name::<T>(exec.level()?, degrees);
                 // SAFETY: as the caller's.
                 unsafe { rows(exec, &reduction, needs_elements!($empty), m, n, x, rs, cs, out.cast::<$Output>(), inc_out) }
             }

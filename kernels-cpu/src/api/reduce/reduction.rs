@@ -8,7 +8,7 @@ use super::fold::{FoldKernels, FoldManyKernels, StridedVector, fold};
 use super::gathered::{AllPasses, all_passes, of_strided};
 use super::short::{in_columns, is_short};
 use super::vectors::{COLUMNS, Vectors};
-use crate::dispatch::Kernels;
+use crate::dispatch::{Compute, FoldOfMany, FoldWidened, Kernels, is_element};
 use crate::element::{Element, Storage};
 use crate::exec::Exec;
 use crate::for_each_reduction;
@@ -16,12 +16,17 @@ use crate::level::Level;
 use crate::ops::reduce::{self, WorkArea};
 use crate::recipe::{Cpu, CpuOfMany, Divisor, Divisors, Recipe};
 
-/// The kernels and the recipe of a reduction of elements of the type `T`.
+/// Returns the folds of columns of 16-bit floats for a level, one for each pass.
+type WidenedFolds<T> = fn(Level) -> [Option<FoldWidened<T>>; 2];
+
+/// The kernels and the recipe of a reduction of elements of the type `T`, or of a type that is widened to it.
 pub struct ReductionKernels<T: Element> {
     /// The reduction of one vector.
     pub one: OfVector<T>,
     /// The folds of many vectors, for the passes that nearly every vector needs.
     many: [Option<FoldManyKernels<T>>; 2],
+    /// Those of columns of 16-bit floats, if the elements are such. By a pointer, other programs do not link them.
+    widened: Option<WidenedFolds<T>>,
     pub level: Level,
     /// The division of sums, of recipes that divide.
     divide_each: Option<DivideEach<T>>,
@@ -51,7 +56,7 @@ macro_rules! reductions {
     };
     (@element $name:ident $folds:tt $recipe:ident) => {
         #[inline(always)]
-        pub fn $name<T: Element>(level: Level, ddof: usize) -> ReductionKernels<T> {
+        pub fn $name<M: Storage>(level: Level, ddof: usize) -> ReductionKernels<Compute<M>> {
             let recipe = Recipe::$recipe;
             ReductionKernels {
                 one: OfVector {
@@ -66,14 +71,19 @@ macro_rules! reductions {
                     level,
                 },
                 many: reductions!(@many level $folds),
+                widened: if const { is_element::<M>() } {
+                    None
+                } else {
+                    Some(|level| reductions!(@widened M level $folds))
+                },
                 level,
                 divide_each: if recipe.divides() {
-                    Some(Kernels::<T>::new(level).divide_each())
+                    Some(Kernels::<Compute<M>>::new(level).divide_each())
                 } else {
                     None
                 },
                 add_logarithms: match recipe {
-                    Recipe::LogSumExp => Some(Kernels::<T>::new(level).add_logarithms()),
+                    Recipe::LogSumExp => Some(Kernels::<Compute<M>>::new(level).add_logarithms()),
                     _ => None,
                 },
                 recipe,
@@ -100,6 +110,15 @@ macro_rules! reductions {
     };
     (@many $level:ident [$First:ident $(, $Other:ident)*]) => {
         [Some(FoldManyKernels::of::<reduce::$First>($level)), None]
+    };
+    (@widened $M:ident $level:ident [$First:ident, $Second:ident]) => {
+        [
+            Some(<reduce::$First as FoldOfMany<Compute<$M>>>::widened::<$M>($level)),
+            Some(<reduce::$Second as FoldOfMany<Compute<$M>>>::widened::<$M>($level)),
+        ]
+    };
+    (@widened $M:ident $level:ident [$First:ident $(, $Other:ident)*]) => {
+        [Some(<reduce::$First as FoldOfMany<Compute<$M>>>::widened::<$M>($level)), None]
     };
 }
 for_each_reduction!(reductions! {} [name result folds recipe]);
@@ -163,7 +182,7 @@ type AddLogarithms<T> = unsafe fn(usize, *const T, *mut T);
 
 impl<T: Element> ReductionKernels<T> {
     /// Returns whether [`ReductionKernels::many`] splits these vectors into blocks that stay in L1.
-    pub fn splits(&self, m: &Vectors<'_, T>) -> bool {
+    pub fn splits(&self, m: &Vectors<T>) -> bool {
         is_short(self.level, m, self.recipe.usual_passes() == 1)
     }
 
@@ -182,26 +201,11 @@ impl<T: Element> ReductionKernels<T> {
     /// The vectors must be valid, and `out` for one element for each vector.
     // Not inlined: otherwise each crate that instantiates a caller gets its own copy.
     #[inline(never)]
-    pub unsafe fn many(&self, m: Vectors<'_, T>, out: *mut T) {
-        // SAFETY: as the caller's.
-        unsafe {
-            if self.splits(&m) {
-                self.many_short(m, out);
-            } else if self.usual(m, out) {
-                self.unusual(m, out);
-            }
+    pub unsafe fn many(&self, m: Vectors<T>, out: *mut T) {
+        if self.splits(&m) {
+            // SAFETY: as the caller's.
+            return unsafe { self.many_short(m, out) };
         }
-    }
-
-    /// Makes the usual passes over many vectors. Returns whether a vector may need more; its result is negative.
-    ///
-    /// # Safety
-    /// As [`ReductionKernels::many`].
-    #[inline(never)]
-    pub unsafe fn usual(&self, m: Vectors<'_, T>, out: *mut T) -> bool {
-        let [Some(first), second] = self.many else {
-            return false;
-        };
         // A cache holds the vectors after the first pass.
         let again = Vectors {
             work: WorkArea {
@@ -210,22 +214,80 @@ impl<T: Element> ReductionKernels<T> {
             },
             ..m
         };
+        let [first, second] = self.many;
+        // SAFETY: as the caller's.
+        unsafe {
+            let unusual = self.passes(m.count, m.len, out, |pass, params, to| {
+                match if pass == 0 { first } else { second } {
+                    Some(f) if pass == 0 => m.fold(f, params, to),
+                    Some(f) => again.fold(f, params, to),
+                    None => {}
+                }
+            });
+            if unusual {
+                self.unusual(m, out);
+            }
+        }
+    }
+
+    /// Reduces the columns of a matrix of 16-bit floats, at most [`ReductionKernels::most_at_once`]. Returns whether one may
+    /// need a further pass; its result is negative.
+    ///
+    /// # Safety
+    /// The matrix must have n rows of `count` elements of the type of this value, `inc` elements apart; `out` must be valid for
+    /// an element for each column, and `base` for [`widened_work_bytes`](reduce::widened_work_bytes).
+    #[inline(never)]
+    pub unsafe fn widened(
+        &self,
+        [n, count]: [usize; 2],
+        x: *const u8,
+        inc: isize,
+        base: *mut T,
+        out: *mut T,
+    ) -> bool {
+        let Some(widened) = self.widened else {
+            return false;
+        };
+        let folds = widened(self.level);
+        // SAFETY: as the caller's.
+        unsafe {
+            self.passes(count, n, out, |pass, params, to| {
+                if let Some(Some(fold)) = folds.get(pass) {
+                    fold(n, count, x, inc, params, to, base);
+                }
+            })
+        }
+    }
+
+    /// Makes the passes that nearly every vector needs over `count` vectors of n elements: `fold(pass, params, to)` folds
+    /// them. Returns whether a vector may need more; its result is negative.
+    ///
+    /// # Safety
+    /// `out` must be valid for an element for each vector, and the folds write as many.
+    #[inline(always)]
+    unsafe fn passes(
+        &self,
+        count: usize,
+        n: usize,
+        out: *mut T,
+        mut fold: impl FnMut(usize, *const T, *mut T),
+    ) -> bool {
         let none = core::ptr::null();
         // A kernel reads the parameter of each vector before it writes the result, which may be at the same place.
         // SAFETY: as the caller's.
         unsafe {
-            match second {
+            match self.many[1] {
                 None => {
-                    m.fold(first, none, out);
-                    !self.recipe.is_single_fold() && self.after(0, m, out, out)
+                    fold(0, none, out);
+                    !self.recipe.is_single_fold() && self.after(0, [count, n], out, out)
                 }
-                Some(second) if self.recipe == Recipe::LogSumExp => {
+                Some(_) if self.recipe == Recipe::LogSumExp => {
                     let mut known = [const { MaybeUninit::<T>::uninit() }; COLUMNS];
                     let known = known.as_mut_ptr().cast();
-                    m.fold(first, none, known);
-                    self.after(0, m, known, known);
+                    fold(0, none, known);
+                    self.after(0, [count, n], known, known);
                     const RECIPE: Recipe = Recipe::LogSumExp;
-                    for j in 0..m.count {
+                    for j in 0..count {
                         let value = *known.add(j);
                         // Vectors that need no second pass take it too, with the harmless parameter 0; `after_pass`
                         // ignores its result.
@@ -235,15 +297,15 @@ impl<T: Element> ReductionKernels<T> {
                             T::ZERO
                         };
                     }
-                    again.fold(second, out, out);
-                    self.after(1, m, known, out)
+                    fold(1, out, out);
+                    self.after(1, [count, n], known, out)
                 }
                 // The parameters are the known values themselves.
-                Some(second) => {
-                    m.fold(first, none, out);
-                    self.after(0, m, out, out);
-                    again.fold(second, out, out);
-                    self.after(1, m, out, out)
+                Some(_) => {
+                    fold(0, none, out);
+                    self.after(0, [count, n], out, out);
+                    fold(1, out, out);
+                    self.after(1, [count, n], out, out)
                 }
             }
         }
@@ -254,7 +316,7 @@ impl<T: Element> ReductionKernels<T> {
     /// # Safety
     /// As [`ReductionKernels::many`].
     #[inline(never)]
-    unsafe fn many_short(&self, m: Vectors<'_, T>, out: *mut T) {
+    unsafe fn many_short(&self, m: Vectors<T>, out: *mut T) {
         let out = StridedVector::new(out.cast_const(), 1);
         // SAFETY: as the caller's. The blocks are not split again.
         unsafe {
@@ -269,14 +331,20 @@ impl<T: Element> ReductionKernels<T> {
     ///
     /// # Safety
     /// `known` and `out`, which may be the same, must have an element for each vector.
-    unsafe fn after(&self, pass: u32, m: Vectors<'_, T>, known: *const T, out: *mut T) -> bool {
-        let divisors = Divisors::of_many(m.len, self.one.ddof);
+    unsafe fn after(
+        &self,
+        pass: u32,
+        [count, n]: [usize; 2],
+        known: *const T,
+        out: *mut T,
+    ) -> bool {
+        let divisors = Divisors::of_many(n, self.one.ddof);
         let divisor = self.recipe.divisor(pass, divisors);
         if let (Some(divisor), Some(divide_each)) = (divisor, self.divide_each) {
             // SAFETY: the caller vouches for the elements.
             let (not_finite, quotients) = unsafe {
-                let not_finite = divide_each(m.count, divisor, out);
-                (not_finite, core::slice::from_raw_parts_mut(out, m.count))
+                let not_finite = divide_each(count, divisor, out);
+                (not_finite, core::slice::from_raw_parts_mut(out, count))
             };
             let mut unusual = false;
             let are_squares = self.recipe == Recipe::StandardDeviation && pass == 1;
@@ -291,14 +359,14 @@ impl<T: Element> ReductionKernels<T> {
         if let Some(add_logarithms) = self.add_logarithms {
             if pass > 0 {
                 // SAFETY: the caller vouches for the elements.
-                unsafe { add_logarithms(m.count, known, out) };
+                unsafe { add_logarithms(count, known, out) };
             }
             return false;
         }
         let mut unusual = false;
         if self.recipe == Recipe::Norm {
             const RECIPE: Recipe = Recipe::Norm;
-            for j in 0..m.count {
+            for j in 0..count {
                 // SAFETY: the caller vouches for the elements.
                 unsafe {
                     let (known, folded) = (*known.add(j), [*out.add(j)].into());
@@ -317,7 +385,7 @@ impl<T: Element> ReductionKernels<T> {
     /// As [`ReductionKernels::many`].
     #[cold]
     #[inline(never)]
-    unsafe fn unusual(&self, m: Vectors<'_, T>, out: *mut T) {
+    unsafe fn unusual(&self, m: Vectors<T>, out: *mut T) {
         let Some(all_passes) = self.one.all_passes else {
             return;
         };

@@ -60,12 +60,6 @@ impl<T: Storage> RowMatrix<T> {
         RowMatrix::new([self.m, self.n], ptr.get().cast(), strides)
     }
 
-    /// Returns the rows without their first elements.
-    pub(super) fn without_first(self, from: usize) -> Self {
-        let x = self.x.at(0, from);
-        RowMatrix::new([self.m, self.n - from], x, [self.x.rs, self.x.cs])
-    }
-
     /// Returns `count` rows from row i on.
     pub(super) fn part(self, i: usize, count: usize) -> Self {
         RowMatrix::new([count, self.n], self.row(i), [self.x.rs, self.x.cs])
@@ -175,7 +169,6 @@ unsafe fn reduce_elements<T: Element, O: Output<T>>(
                             p,
                             bytes,
                             from_memory: rows.is_from_memory(),
-                            source: None,
                         },
                     };
                     // SAFETY: these rows lie in the matrix, and no other task writes their results.
@@ -225,7 +218,7 @@ pub(super) fn cached<T>(len: usize, are_columns: bool) -> usize {
 #[inline(never)]
 unsafe fn reduce_many<T: Element, O: Output<T>>(
     reduction: &ReductionKernels<T>,
-    many: Vectors<'_, T>,
+    many: Vectors<T>,
     out: StridedVector<O>,
     from: usize,
 ) {
@@ -278,7 +271,7 @@ const SCATTERED: usize = 256;
 #[inline(never)]
 unsafe fn scatter<T: Element, O: Output<T>>(
     reduction: &ReductionKernels<T>,
-    many: Vectors<'_, T>,
+    many: Vectors<T>,
     out: StridedVector<O>,
     from: usize,
     block: usize,

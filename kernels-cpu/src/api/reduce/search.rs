@@ -8,13 +8,19 @@ use super::kernel::Kernel;
 use super::rows::{RowMatrix, cached};
 use super::short::{in_columns, is_short};
 use super::vectors::{COLUMNS, VectorLayout, Vectors};
-use super::widened::{MOST, Widened};
-use super::widened_rows::{ColumnsArea, WidenedRows};
+use super::widened::{ColumnsArea, Widened};
 use crate::dispatch::{Compute, FoldOfMany, FoldRows, Kernels, is_element};
 use crate::element::{Element, Storage};
 use crate::exec::Exec;
 use crate::level::Level;
-use crate::ops::reduce::{Max, Min, RowSource, WorkArea};
+use crate::ops::convert::CHUNK_AHEAD;
+use crate::ops::reduce::{Max, Min, WorkArea};
+
+/// How many columns of 16-bit floats are searched at once.
+const AT_ONCE: usize = 256;
+/// Elements of a block of their rows, and the most rows. A work area has room for two accumulators of 64 lanes a column.
+const BLOCK: usize = 8 << 10;
+const MOST_ROWS: usize = 128;
 
 /// The kernels of argmin or argmax.
 #[derive(Clone, Copy)]
@@ -66,45 +72,73 @@ impl<T: Element> Search<T> {
         })
     }
 
-    /// Writes the indices of the extremes of m columns of n elements, at most [`MOST`] columns, to `out`: block by block of
-    /// rows that are widened to the buffer.
+    /// Writes the indices of the extremes of the columns of a row-major matrix to `out`: some columns at once, and block by
+    /// block of rows that are widened in the work area.
     ///
     /// # Safety
-    /// The columns must be valid, `out` for each; the area must be as large as it says.
+    /// The columns must be valid, and `out` be valid for each; the area must suffice for them.
     pub unsafe fn widened_columns<M: Storage<Compute = T>>(
         &self,
-        rows: &WidenedRows<M>,
-        [m, n]: [usize; 2],
+        matrix: RowMatrix<M>,
         area: ColumnsArea,
         out: *mut i64,
     ) {
-        let buffer: *mut T = area.buffer.cast();
-        let (mut best, mut found) = ([T::ZERO; MOST], [0; MOST]);
-        let block = (area.room / m.max(1)).max(1);
-        for from in (0..n).step_by(block) {
-            let len = block.min(n - from);
-            // SAFETY: as the caller's; the block fits the buffer, and an index is less than `len`.
-            unsafe {
-                rows.read([from, len], 1, [0, m], area.buffer, m);
-                (self.columns)(len, m, buffer, m as isize, found.as_mut_ptr(), 1);
-                for (j, (&found, best)) in found.iter().zip(&mut best).enumerate().take(m) {
-                    let index = out.add(j);
-                    if found < 0 {
-                        index.write(found);
-                        continue;
-                    }
-                    let value = *buffer.add(found as usize * m + j);
-                    if from == 0 || *index >= 0 && (self.better)(value, *best) {
-                        (*best, *index) = (value, from as i64 + found);
+        let n = matrix.n;
+        for first in (0..matrix.m).step_by(AT_ONCE) {
+            let part = matrix.part(first, AT_ONCE.min(matrix.m - first));
+            let out = out.wrapping_add(first);
+            let rows = (BLOCK / part.m.max(1)).clamp(1, MOST_ROWS);
+            let mut best = [T::ZERO; AT_ONCE];
+            for from in (0..n).step_by(rows) {
+                let block = [from, rows.min(n - from)];
+                // SAFETY: as the caller's.
+                unsafe { self.widened_block(part, block, area.work.cast(), &mut best, out) };
+            }
+            for j in 0..part.m {
+                // SAFETY: as the caller's. These columns may have a NaN.
+                unsafe {
+                    if *out.add(j) < 0 {
+                        let column = StridedVector::new(part.row(j), part.x.cs);
+                        out.add(j).write(self.of_widened(n, column));
                     }
                 }
             }
         }
-        for j in 0..m {
-            // SAFETY: as the caller's. These columns may have a NaN.
-            unsafe {
-                if *out.add(j) < 0 {
-                    out.add(j).write(self.of_widened(n, rows.column(j)));
+    }
+
+    /// Searches a block of rows of at most [`AT_ONCE`] columns: `len` from `from` on. `best` and `out` hold the extremes of the
+    /// rows before and their indices, -1 for a column that may have a NaN.
+    ///
+    /// # Safety
+    /// As [`Search::widened_columns`]; `buffer` must have room for the block.
+    unsafe fn widened_block<M: Storage<Compute = T>>(
+        &self,
+        matrix: RowMatrix<M>,
+        [from, len]: [usize; 2],
+        buffer: *mut T,
+        best: &mut [T; AT_ONCE],
+        out: *mut i64,
+    ) {
+        let (m, widen) = (matrix.m, Kernels::<M>::new(self.level).widen());
+        let mut found = [0; AT_ONCE];
+        // SAFETY: as the caller's; an index is less than `len`.
+        unsafe {
+            let row = |i| matrix.x.at(0, from + i);
+            if matrix.x.cs == m as isize {
+                widen(len * m, row(0), buffer, CHUNK_AHEAD);
+            } else {
+                (0..len).for_each(|i| widen(m, row(i), buffer.add(i * m), 0));
+            }
+            (self.columns)(len, m, buffer, m as isize, found.as_mut_ptr(), 1);
+            for (j, (&found, best)) in found.iter().zip(best).enumerate().take(m) {
+                let index = out.add(j);
+                if found < 0 {
+                    index.write(found);
+                    continue;
+                }
+                let value = *buffer.add(found as usize * m + j);
+                if from == 0 || *index >= 0 && (self.better)(value, *best) {
+                    (*best, *index) = (value, from as i64 + found);
                 }
             }
         }
@@ -242,7 +276,7 @@ unsafe fn search_rows<T: Element>(
 /// # Safety
 /// The machine must have the search's level; the rows must be valid, and `out` for each.
 #[inline(never)]
-unsafe fn search_short<T: Element>(s: &Search<T>, m: Vectors<'_, T>, out: StridedVector<i64>) {
+unsafe fn search_short<T: Element>(s: &Search<T>, m: Vectors<T>, out: StridedVector<i64>) {
     // SAFETY: as the caller's.
     unsafe {
         in_columns(s.level, m, out, |block, out| match block.layout {
@@ -258,7 +292,7 @@ unsafe fn search_short<T: Element>(s: &Search<T>, m: Vectors<'_, T>, out: Stride
 /// The machine must have the search's level; the rows must be valid, and `out` for each.
 unsafe fn search_block<T: Element>(
     s: &Search<T>,
-    m: Vectors<'_, T>,
+    m: Vectors<T>,
     inc: isize,
     out: StridedVector<i64>,
 ) {
@@ -295,7 +329,7 @@ unsafe fn search_block<T: Element>(
 /// The machine must have the search's level; the columns must be valid, and `out` for each.
 unsafe fn search_columns<T: Element>(
     s: &Search<T>,
-    m: Vectors<'_, T>,
+    m: Vectors<T>,
     inc: isize,
     out: StridedVector<i64>,
 ) {

@@ -28,7 +28,7 @@ const FEWEST_OF_BLOCK: usize = 16;
 
 /// Returns whether [`in_columns`] accepts these vectors.
 #[inline(always)]
-pub fn is_short<T: Element>(level: Level, m: &Vectors<'_, T>, has_one_pass: bool) -> bool {
+pub fn is_short<T: Element>(level: Level, m: &Vectors<T>, has_one_pass: bool) -> bool {
     let is_candidate = m.len <= LONGEST && m.len > 0 && m.count >= FEWEST;
     if !is_candidate || matches!(m.layout, VectorLayout::Columns { .. }) {
         return false;
@@ -50,9 +50,9 @@ pub fn is_short<T: Element>(level: Level, m: &Vectors<'_, T>, has_one_pass: bool
 #[inline(always)]
 pub unsafe fn in_columns<T: Element, R: Copy>(
     level: Level,
-    m: Vectors<'_, T>,
+    m: Vectors<T>,
     out: StridedVector<R>,
-    mut each: impl FnMut(Vectors<'_, T>, StridedVector<R>),
+    mut each: impl FnMut(Vectors<T>, StridedVector<R>),
 ) {
     let kernels = Kernels::<T>::new(level);
     let (transpose, stream) = (kernels.transpose(), kernels.stream());

@@ -8,22 +8,22 @@ use crate::ops::reduce::WorkArea;
 pub const COLUMNS: usize = 512;
 
 /// `count` vectors of `len` elements each, which are reduced together.
-pub struct Vectors<'a, T> {
+pub struct Vectors<T> {
     pub count: usize,
     pub len: usize,
     pub x: *const T,
     pub layout: VectorLayout,
     /// Scratch memory, and whether the vectors are expected in memory.
-    pub work: WorkArea<'a>,
+    pub work: WorkArea,
 }
 
-impl<T> Clone for Vectors<'_, T> {
+impl<T> Clone for Vectors<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Vectors<'_, T> {}
+impl<T> Copy for Vectors<T> {}
 
 /// How many vectors lie in memory.
 #[derive(Clone, Copy)]
@@ -34,7 +34,7 @@ pub enum VectorLayout {
     Rows { inc: isize },
 }
 
-impl<T: Element> Vectors<'_, T> {
+impl<T: Element> Vectors<T> {
     /// Returns `count` vectors, starting with vector j.
     pub fn part(self, j: usize, count: usize) -> Self {
         let step = match self.layout {

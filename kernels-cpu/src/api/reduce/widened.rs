@@ -9,17 +9,16 @@ use super::kernel::{Kernel, KernelOf};
 use super::rows::RowMatrix;
 use super::vectors::VectorLayout;
 use super::widened_chunks::WidenedChunks;
-use super::widened_rows::ColumnsArea;
 use crate::aligned::AlignedBytes;
 use crate::api::widen::{CHUNK, WidenedChunk};
 use crate::copy::{CopyLoop, copy};
 use crate::detect::l2_bytes;
 use crate::dispatch::{Compute, Kernels};
-use crate::element::Storage;
+use crate::element::{Element, Storage};
 use crate::exec::Exec;
 use crate::level::Level;
 use crate::ops::convert::CHUNK_AHEAD;
-use crate::ops::reduce::{BufferedRows, work_bytes};
+use crate::ops::reduce::widened_work_bytes;
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
@@ -27,12 +26,47 @@ const LINE: usize = 64;
 const ROWS_BYTES: usize = 32 << 10;
 /// The fewest rows of a block.
 const FEWEST_ROWS: usize = 16;
-/// The most vectors that are reduced at once. Their results are on the stack.
-pub const MOST: usize = 256;
+/// The most rows that are reduced at once, and the most results that are rounded at once, on the stack.
+const MOST: usize = 256;
 /// How many columns are reduced at once if they and their lanes are to stay in L1.
 const COLUMNS_IN_L1: usize = 64;
-/// How many are without scratch memory.
-const COLUMNS_ON_STACK: usize = 32;
+/// Fewest elements of columns for which it pays to have more lanes than L1 holds.
+const FEWEST_OF_LONG: usize = 512;
+/// How many are reduced at once without scratch memory, however long they are.
+const COLUMNS_ON_STACK: usize = 16;
+/// Bytes of an area on the stack.
+const AREA_ON_STACK: usize = 16 << 10;
+const _: () = {
+    let digits = (usize::BITS - CHUNK.ilog2()) as usize + 1;
+    let each = MOST_ACCUMULATORS * (f32::LANES + digits) + f32::LANES / 8;
+    assert!((each + 3) * COLUMNS_ON_STACK * size_of::<f32>() <= AREA_ON_STACK);
+};
+
+/// Memory for columns that are reduced at once, behind their results.
+#[derive(Clone, Copy)]
+pub struct ColumnsArea {
+    /// A value in `f32` for each column.
+    pub values: *mut u8,
+    /// The work area of [`widened_columns`](crate::ops::reduce::widened_columns).
+    pub work: *mut u8,
+}
+
+impl ColumnsArea {
+    /// Returns the bytes of the results of columns of n elements, and of the area.
+    fn bytes(n: usize, columns: usize) -> usize {
+        let work = widened_work_bytes::<f32>(n, columns, MOST_ACCUMULATORS);
+        let padded = columns.next_multiple_of(COLUMNS_ON_STACK);
+        work + padded * (size_of::<u64>() + size_of::<f32>())
+    }
+
+    /// Returns the results and the area at `p`.
+    fn at(p: *mut u8, columns: usize) -> (*mut u8, Self) {
+        let padded = columns.next_multiple_of(COLUMNS_ON_STACK);
+        let values = p.wrapping_add(padded * size_of::<u64>());
+        let work = values.wrapping_add(padded * size_of::<f32>());
+        (p, Self { values, work })
+    }
+}
 /// The most accumulators of a reduction: sums and sums of squares.
 const MOST_ACCUMULATORS: usize = 2;
 
@@ -163,46 +197,39 @@ impl<M: Storage> Widened<'_, M> {
         }
     }
 
-    /// Reduces columns, some at once: as many as stay in L1 with their lanes, or more of a matrix that is read from afar, in
-    /// longer parts of its rows.
+    /// Reduces columns, some at once: as many as their lanes stay in L1, or more of a matrix that is read from afar, in long
+    /// parts of its rows.
     ///
     /// # Safety
     /// As [`Kernel::rows`].
     unsafe fn columns(&self, exec: &Exec<'_>, matrix: RowMatrix<M>, out: StridedVector<u8>) {
-        let elements = matrix.m.saturating_mul(matrix.n);
-        // Of wider matrices short parts of rows are slower only beyond the reach of the TLB.
-        let near = if matrix.m <= MOST { 1 } else { 4 };
-        let most = if elements > near * l2_bytes() / size_of::<M>() {
-            MOST
+        let bytes = matrix
+            .m
+            .saturating_mul(matrix.n)
+            .saturating_mul(size_of::<M>());
+        let most = if matrix.n >= FEWEST_OF_LONG && bytes > l2_bytes() {
+            let each = ColumnsArea::bytes(matrix.n, COLUMNS_ON_STACK) / COLUMNS_ON_STACK;
+            COLUMNS_IN_L1.max(l2_bytes() / 2 / each.max(1))
         } else {
             COLUMNS_IN_L1
         };
         let most = most.min(matrix.m);
-        let room = BufferedRows::needed(most);
-        let work = work_bytes::<f32>(matrix.n, most, MOST_ACCUMULATORS);
-        let bytes = if elements <= CHUNK {
-            0
-        } else {
-            room * size_of::<f32>() + LINE + work
+        let (needed, most_on_stack) = match ColumnsArea::bytes(matrix.n, most) {
+            ..=AREA_ON_STACK => (0, most),
+            bytes => (bytes + LINE, COLUMNS_ON_STACK),
         };
-        exec.with_optional_scratch(exec.threads(), bytes, |scratch| {
-            matrix.split(exec, COLUMNS_ON_STACK, |task, from, to| {
+        exec.with_optional_scratch(exec.threads(), needed, |scratch| {
+            matrix.split(exec, 2 * COLUMNS_ON_STACK, |task, from, to| {
                 let part = matrix.part(from, to - from);
                 let out = out.from(from);
                 scratch.with_optional_block(task, |p, bytes| {
                     // SAFETY: as the caller's; no other task has these columns.
                     unsafe {
                         if bytes == 0 {
-                            return self.columns_on_stack(part, out);
+                            return self.columns_on_stack(part, most_on_stack, out);
                         }
-                        let buffer = p.wrapping_add(p.addr().wrapping_neg() % LINE);
-                        let area = ColumnsArea {
-                            buffer,
-                            room,
-                            work: buffer.wrapping_add(room * size_of::<f32>()),
-                            bytes: work,
-                        };
-                        self.columns_in(area, most, part, out);
+                        let p = p.wrapping_add(p.addr().wrapping_neg() % LINE);
+                        self.columns_in(p, part, most, out);
                     }
                 });
             });
@@ -212,34 +239,26 @@ impl<M: Storage> Widened<'_, M> {
     /// [`Widened::columns`] without scratch memory.
     ///
     /// # Safety
-    /// As [`Kernel::rows`].
+    /// As [`Kernel::rows`]; [`AREA_ON_STACK`] must suffice for `most` columns.
     #[inline(never)]
-    unsafe fn columns_on_stack(&self, matrix: RowMatrix<M>, out: StridedVector<u8>) {
-        const ROOM: usize = BufferedRows::needed(COLUMNS_ON_STACK);
-        let mut buffer = AlignedBytes::<{ ROOM * size_of::<f32>() }>::new();
-        let area = ColumnsArea {
-            buffer: buffer.start(),
-            room: ROOM,
-            work: core::ptr::null_mut(),
-            bytes: 0,
-        };
+    unsafe fn columns_on_stack(&self, matrix: RowMatrix<M>, most: usize, out: StridedVector<u8>) {
+        let mut area = AlignedBytes::<AREA_ON_STACK>::new();
         // SAFETY: as the caller's.
-        unsafe { self.columns_in(area, COLUMNS_ON_STACK, matrix, out) };
+        unsafe { self.columns_in(area.start(), matrix, most, out) };
     }
 
-    /// Reduces columns, at most `most` at once.
+    /// Reduces columns, at most `most` at once, in an area at `p`.
     ///
     /// # Safety
-    /// As [`Kernel::rows`]; the area must be as large as it says, and suffice for so many columns.
+    /// As [`Kernel::rows`]; the area must suffice for `most` columns.
     unsafe fn columns_in(
         &self,
-        area: ColumnsArea,
-        most: usize,
+        p: *mut u8,
         matrix: RowMatrix<M>,
+        most: usize,
         out: StridedVector<u8>,
     ) {
-        let mut results = [const { MaybeUninit::<u64>::uninit() }; MOST];
-        let results = results.as_mut_ptr().cast::<u8>();
+        let (results, area) = ColumnsArea::at(p, most);
         let mut at = 0;
         while at < matrix.m {
             let part = matrix.part(at, most.min(matrix.m - at));
@@ -275,26 +294,46 @@ impl<M: Storage> Widened<'_, M> {
         });
     }
 
-    /// Writes `count` results of the kernel, at most [`MOST`], to `out`.
+    /// Writes `count` results of the kernel to `out`.
     ///
     /// # Safety
     /// `results` must have as many, and `out` be valid for them.
     unsafe fn write(&self, count: usize, results: *const u8, out: StridedVector<u8>) {
+        let size = self.kernel.result_size();
+        if !self.rounds {
+            // SAFETY: as the caller's.
+            return unsafe { self.copy_results(count, size, results, out) };
+        }
         let mut rounded = [const { MaybeUninit::<M>::uninit() }; MOST];
         let rounded = rounded.as_mut_ptr().cast::<M>();
-        let (size, from) = if self.rounds {
+        for from in (0..count).step_by(MOST) {
+            let part = MOST.min(count - from);
             // SAFETY: as the caller's; results to be rounded are in the type of arithmetic.
-            unsafe { Kernels::<M>::new(self.level()).round()(count, results.cast(), rounded) };
-            (size_of::<M>(), rounded.cast_const().cast())
-        } else {
-            (self.kernel.result_size(), results)
-        };
+            unsafe {
+                let results = results.add(from * size).cast();
+                Kernels::<M>::new(self.level()).round()(part, results, rounded);
+                self.copy_results(part, size_of::<M>(), rounded.cast(), out.from(from));
+            }
+        }
+    }
+
+    /// Copies `count` results of so many bytes to `out`.
+    ///
+    /// # Safety
+    /// As [`Widened::write`].
+    unsafe fn copy_results(
+        &self,
+        count: usize,
+        size: usize,
+        results: *const u8,
+        out: StridedVector<u8>,
+    ) {
         let line = CopyLoop {
             count,
             to: out.inc,
             from: size as isize,
         };
         // SAFETY: as the caller's.
-        unsafe { copy(self.level(), size, out.at(0).cast_mut(), from, &[line]) };
+        unsafe { copy(self.level(), size, out.at(0).cast_mut(), results, &[line]) };
     }
 }

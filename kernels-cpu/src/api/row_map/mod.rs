@@ -54,7 +54,7 @@ pub mod raw {
             pub unsafe fn $name<T: Storage>(
                 exec: &Exec<'_>, m: i64, n: i64, x: *const T, x_rs: i64, x_cs: i64, out: *mut T, out_rs: i64, out_cs: i64,
             ) -> Result<()> {
-                let map = run::$name(exec.level()?);
+                let map = run::$name::<T>(exec.level()?);
                 // SAFETY: as the caller's.
                 unsafe { apply(exec, &map, (m, n), Matrix::new(x, x_rs, x_cs), Matrix::new(out, out_rs, out_cs)) }
             }

@@ -14,7 +14,7 @@ use super::pair::MatrixPair;
 use crate::api::reduce::{ReductionKernels, RowMatrix, StridedVector, reduce_rows, reduction};
 use crate::api::widen::{round_strided, widen_strided};
 use crate::copy::{CopyLoop, copy};
-use crate::dispatch::{is_element, row_map_of_columns, row_map_of_rows};
+use crate::dispatch::{Compute, is_element, row_map_of_columns, row_map_of_rows};
 use crate::element::{Element, Storage};
 use crate::exec::{Exec, Shared, share};
 use crate::for_each_row_map;
@@ -80,15 +80,20 @@ pub struct RowMapKernels<T: Element> {
 macro_rules! row_maps {
     ({} $($name:ident ($($statistic:ident: $role:ident),*))*) => {$(
         #[inline(always)]
-        pub fn $name<T: Element>(level: Level) -> RowMapKernels<T> {
+        pub fn $name<M: Storage>(level: Level) -> RowMapKernels<Compute<M>> {
             row_maps!(@step of_rows row_map_of_rows $name $($statistic)*);
             row_maps!(@step of_columns row_map_of_columns $name $($statistic)*);
             let mut statistics = [const { None }; STATISTICS];
-            let all = [$(Some(reduction::$statistic(level, 0))),*];
+            let all = [$(Some(reduction::$statistic::<M>(level, 0))),*];
             for (slot, one) in statistics.iter_mut().zip(all) {
                 *slot = one;
             }
-            RowMapKernels { level, statistics, of_rows: of_rows::<T>, of_columns: of_columns::<T> }
+            RowMapKernels {
+                level,
+                statistics,
+                of_rows: of_rows::<Compute<M>>,
+                of_columns: of_columns::<Compute<M>>,
+            }
         }
     )*};
     (@step $step:ident $module:ident $name:ident $($statistic:ident)*) => {

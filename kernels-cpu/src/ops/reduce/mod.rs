@@ -31,7 +31,7 @@ mod tree;
 mod walk;
 
 pub use super::order::{LSQ_ROWS, chunk_len};
-pub use columns::{BufferedRows, RowSource, WorkArea, columns, work_bytes};
+pub use columns::{WorkArea, columns, widened_columns, widened_work_bytes, work_bytes};
 pub use dots::dot_rows;
 pub use extreme::{argmax, argmax_columns, argmin, argmin_columns, first_in_rows};
 pub use fold::*;

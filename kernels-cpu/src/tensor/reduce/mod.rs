@@ -289,12 +289,12 @@ macro_rules! operations {
     (@functions count $name:ident) => { operations!(@folds $name Count (Count)); };
     (@folds $name:ident $Output:ident ($Computed:ty)) => {
         unsafe fn array<T: Storage>(level: Level, ddof: usize, n: usize, x: *const u8, out: *mut u8) {
-            let reduction = reduction::$name(level, ddof).one;
+            let reduction = reduction::$name::<T>(level, ddof).one;
             // SAFETY: as the caller's.
             unsafe { of_array::<T, $Output>(&reduction, n, x, out) };
         }
         unsafe fn of_job<T: Storage>(exec: &Exec<'_>, level: Level, ddof: usize, of: ResultType, job: Job<'_>) {
-            let kernels = reduction::$name(level, ddof);
+            let kernels = reduction::$name::<T>(level, ddof);
             let kernel = Elements::<Compute<T>, $Computed>(&kernels, PhantomData);
             // SAFETY: as the caller's.
             unsafe { run_job::<T, _>(exec, &kernel, operations!(@rounds $Output of), job) };

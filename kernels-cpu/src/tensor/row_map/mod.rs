@@ -35,7 +35,7 @@ macro_rules! operations {
             // SAFETY: as the caller's; the tensors have been checked then.
             unsafe {
                 if let Some(dtype) = plan.check(x, axes, out, Location::Host)? {
-                    with_storage!(dtype, T => plan.run::<T>(exec, &run::$name(level)));
+                    with_storage!(dtype, T => plan.run::<T>(exec, &run::$name::<T>(level)));
                 }
             }
             Ok(())

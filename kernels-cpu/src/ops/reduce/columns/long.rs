@@ -12,8 +12,8 @@ use crate::ops::store;
 use crate::simd::Simd;
 
 /// A run of consecutive columns, and its work area.
-struct QuadRun<'a, T> {
-    matrix: Matrix<'a, T>,
+struct QuadRun<T> {
+    matrix: Matrix<T>,
     /// First column.
     j: usize,
     /// Columns.
@@ -38,7 +38,7 @@ struct QuadRun<'a, T> {
 #[inline(always)]
 pub unsafe fn long<S: Simd, F: Fold<S>>(
     s: S,
-    matrix: Matrix<'_, S::T>,
+    matrix: Matrix<S::T>,
     rows: usize,
     cols: usize,
     out: *mut S::T,
@@ -79,7 +79,7 @@ pub unsafe fn long<S: Simd, F: Fold<S>>(
     }
 }
 
-impl<T: Element> QuadRun<'_, T> {
+impl<T: Element> QuadRun<T> {
     /// Folds the quad of lanes l, l + L/4, l + L/2, l + 3L/4 of the chunk of `count` rows at `from`.
     ///
     /// # Safety
@@ -146,12 +146,6 @@ impl<T: Element> QuadRun<'_, T> {
         first: bool,
     ) {
         let acc = self.acc.wrapping_add(q * self.pitch);
-        let mut matrix = self.matrix;
-        if let Some(source) = matrix.source::<S, F>() {
-            let (rows, columns) = ([i, steps], [self.j, self.cols]);
-            // SAFETY: the rows lie in the matrix; there is room for as many whole rows as there are lanes.
-            matrix = unsafe { matrix.read(source, rows, T::LANES, columns) };
-        }
         // SAFETY: the rows lie in the matrix.
         let ys = unsafe { self.matrix.ys_at::<S, F>(s, i, steps) };
         let mut c = 0;
@@ -164,7 +158,7 @@ impl<T: Element> QuadRun<'_, T> {
                     load_acc::<S, F>(s, acc.add(c), self.gap, S::N)
                 };
                 let (j, len) = (self.j + c, self.cols - c);
-                let v = matrix.steps::<S, F>(s, v, i, steps, j, len, &ys);
+                let v = self.matrix.steps::<S, F>(s, v, i, steps, j, len, &ys);
                 store_acc(s, acc.add(c), self.gap, S::N, v);
             }
             c += S::N;

@@ -23,8 +23,8 @@
 mod long;
 mod runs;
 mod short;
-mod source;
 mod strip;
+mod widened;
 
 use super::fold::{Accumulators, start};
 use super::{Fold, chunk_len};
@@ -32,13 +32,12 @@ use crate::aligned::AlignedBytes;
 use crate::element::Element;
 use crate::ops::{load, store};
 use crate::simd::Simd;
-pub use source::{BufferedRows, RowSource};
 use strip::{LaneAssignment, strip};
+pub use widened::{widened_columns, widened_work_bytes};
 
 /// A matrix whose columns are folded. Consecutive columns are consecutive elements.
 #[derive(Clone, Copy)]
-struct Matrix<'a, T> {
-    /// The first element; of buffered rows, where row 0 would lie beside those in the buffer.
+struct Matrix<T> {
     x: *const T,
     /// Elements from a row to the next.
     inc: isize,
@@ -47,13 +46,9 @@ struct Matrix<'a, T> {
     incy: isize,
     /// The parameter of each column, or null.
     param: *const T,
-    /// Where rows must be read from before they are folded.
-    source: Option<&'a BufferedRows<'a>>,
-    /// The column of the source that is column 0.
-    first: usize,
 }
 
-impl<T: Element> Matrix<'_, T> {
+impl<T: Element> Matrix<T> {
     /// Element i of the second vector.
     ///
     /// # Safety
@@ -152,7 +147,6 @@ impl<T: Element> Matrix<'_, T> {
         Self {
             x: self.x.wrapping_add(j),
             param,
-            first: self.first + j,
             ..self
         }
     }
@@ -203,24 +197,21 @@ const WORK: usize = 20 << 10;
 
 /// Scratch memory for a kernel, of any alignment, and what the caller knows of the matrix.
 #[derive(Clone, Copy)]
-pub struct WorkArea<'a> {
+pub struct WorkArea {
     /// Its first byte.
     pub p: *mut u8,
     /// Its size; 0 for none.
     pub bytes: usize,
     /// Whether the columns are expected in memory rather than in a cache.
     pub from_memory: bool,
-    /// Where rows of 16-bit floats are read from; the matrix itself is then ignored.
-    pub source: Option<&'a BufferedRows<'a>>,
 }
 
-impl WorkArea<'_> {
+impl WorkArea {
     /// No scratch memory.
     pub const NONE: Self = Self {
         p: core::ptr::null_mut(),
         bytes: 0,
         from_memory: false,
-        source: None,
     };
 }
 
@@ -246,7 +237,7 @@ pub fn work_bytes<T: Element>(rows: usize, cols: usize, accs: usize) -> usize {
 /// folds of two vectors, `param` one per column for folds with a parameter.
 ///
 /// # Safety
-/// `x`, or the source of the work area, must be valid at `rows` by `cols` elements, `y` and `param` as far as the fold reads them,
+/// `x` must be valid at `rows` by `cols` elements, `y` and `param` as far as the fold reads them,
 /// `out` for `cols` elements.
 #[inline(always)]
 pub unsafe fn columns<S: Simd, F: Fold<S>>(
@@ -259,24 +250,15 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
     incy: isize,
     param: *const S::T,
     out: *mut S::T,
-    work: WorkArea<'_>,
+    work: WorkArea,
 ) {
-    let mut matrix = Matrix {
+    let matrix = Matrix {
         x,
         inc,
         y,
         incy,
         param,
-        source: work.source,
-        first: 0,
     };
-    if let Some(source) = matrix.source::<S, F>() {
-        matrix.inc = source.pitch(cols, 1) as isize;
-        if rows <= source.capacity(cols) {
-            matrix = matrix.read(source, [0, rows], 1, [0, cols]);
-            matrix.source = None;
-        }
-    }
     const {
         // The stack area holds one register of columns in the canonical order, for any number of rows.
         let per_acc = <S::T as Element>::LANES + usize::BITS as usize;
@@ -315,8 +297,7 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
     let areas = [stack_area, scratch];
     let done = in_strips
         && if F::ANY_ORDER {
-            let is_buffered = matrix.source::<S, F>().is_some();
-            let assignment = LaneAssignment::any_order::<S>(rows, cols, matrix.inc, is_buffered);
+            let assignment = LaneAssignment::any_order::<S>(rows, cols, inc);
             strips::<S, F::NanFree>(s, matrix, assignment, rows, cols, out, areas)
         } else {
             let assignment = LaneAssignment::canonical::<S::T>();
@@ -331,7 +312,7 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
 /// Returns the first of two work areas that holds `min_columns` columns of `bytes` each, else the larger one, and how
 /// many columns it holds. Not inlined: all folds share one copy.
 #[inline(never)]
-fn choose(areas: &[WorkArea<'_>; 2], bytes: usize, min_columns: usize) -> (*mut u8, usize) {
+fn choose(areas: &[WorkArea; 2], bytes: usize, min_columns: usize) -> (*mut u8, usize) {
     let capacities = || areas.iter().map(|area| (area.p, area.bytes / bytes.max(1)));
     let fitting = capacities().find(|&(_, capacity)| capacity >= min_columns);
     fitting.unwrap_or_else(|| {
@@ -349,12 +330,12 @@ fn choose(areas: &[WorkArea<'_>; 2], bytes: usize, min_columns: usize) -> (*mut 
 #[inline(always)]
 unsafe fn strips<S: Simd, F: Fold<S>>(
     s: S,
-    m: Matrix<'_, S::T>,
+    m: Matrix<S::T>,
     assignment: LaneAssignment,
     rows: usize,
     cols: usize,
     out: *mut S::T,
-    areas: [WorkArea<'_>; 2],
+    areas: [WorkArea; 2],
 ) -> bool {
     /// Bytes of a row for which a strip is wide enough.
     const MIN_ROW_BYTES: usize = 4096;

@@ -37,7 +37,7 @@ pub const fn pay<S: Simd, F: Fold<S>>() -> bool {
 #[inline(always)]
 pub unsafe fn runs<S: Simd, F: Fold<S>>(
     s: S,
-    m: Matrix<'_, S::T>,
+    m: Matrix<S::T>,
     rows: usize,
     cols: usize,
     out: *mut S::T,
@@ -64,8 +64,8 @@ pub unsafe fn runs<S: Simd, F: Fold<S>>(
 }
 
 /// The arguments of [`runs`].
-struct Runs<'a, T, F> {
-    m: Matrix<'a, T>,
+struct Runs<T, F> {
+    m: Matrix<T>,
     rows: usize,
     /// A multiple of [`PairRun::TURN`].
     cols: usize,
@@ -74,7 +74,7 @@ struct Runs<'a, T, F> {
     fold: PhantomData<F>,
 }
 
-impl<S: Simd, F: Fold<S>> Outlined<S> for Runs<'_, S::T, F> {
+impl<S: Simd, F: Fold<S>> Outlined<S> for Runs<S::T, F> {
     type Output = ();
 
     /// # Safety
@@ -109,8 +109,8 @@ impl<S: Simd, F: Fold<S>> Outlined<S> for Runs<'_, S::T, F> {
 
 /// Some columns, and what their rows are combined to.
 #[derive(Clone, Copy)]
-struct PairRun<'a, T> {
-    m: Matrix<'a, T>,
+struct PairRun<T> {
+    m: Matrix<T>,
     rows: usize,
     /// Pairs of rows, the second of which may be missing: rows i and i + `pairs`. A power of two.
     pairs: usize,
@@ -125,7 +125,7 @@ struct PairRun<'a, T> {
     zero: usize,
 }
 
-impl<T: Element> PairRun<'_, T> {
+impl<T: Element> PairRun<T> {
     /// Columns of two cache lines.
     const TURN: usize = 2 * LINE / size_of::<T>();
 
@@ -194,7 +194,7 @@ impl<T: Element> PairRun<'_, T> {
     }
 }
 
-impl<T: Element> Matrix<'_, T> {
+impl<T: Element> Matrix<T> {
     /// A lane after its only element, in row i, for a register of columns from `j` on.
     ///
     /// # Safety

@@ -21,7 +21,7 @@ const REGS: usize = 2;
 #[inline(always)]
 pub unsafe fn short<S: Simd, F: Fold<S>>(
     s: S,
-    m: Matrix<'_, S::T>,
+    m: Matrix<S::T>,
     rows: usize,
     cols: usize,
     out: *mut S::T,
@@ -75,7 +75,7 @@ pub unsafe fn short<S: Simd, F: Fold<S>>(
 #[inline(always)]
 unsafe fn register<S: Simd, F: Fold<S>, const QUARTER: usize>(
     s: S,
-    m: Matrix<'_, S::T>,
+    m: Matrix<S::T>,
     rows: usize,
     j: usize,
     len: usize,
@@ -115,7 +115,7 @@ unsafe fn register<S: Simd, F: Fold<S>, const QUARTER: usize>(
 #[inline(always)]
 unsafe fn leaf<S: Simd, F: Fold<S>>(
     s: S,
-    m: Matrix<'_, S::T>,
+    m: Matrix<S::T>,
     i: usize,
     rows: usize,
     j: usize,
@@ -134,8 +134,8 @@ unsafe fn leaf<S: Simd, F: Fold<S>>(
 
 /// [`REGS`] whole registers of columns from j on, of at most [`FEW_ROWS`] rows.
 #[derive(Clone, Copy)]
-struct RegisterBlock<'a, T, V> {
-    m: Matrix<'a, T>,
+struct RegisterBlock<T, V> {
+    m: Matrix<T>,
     rows: usize,
     j: usize,
     params: [V; REGS],
@@ -154,7 +154,7 @@ fn combine<S: Simd, F: Fold<S>>(s: S, mut a: [F::Acc; REGS], b: [F::Acc; REGS]) 
 
 /// The halving of the lanes is a pairwise tree over the lanes in bit-reversed order. It is written out here as a
 /// depth-first traversal, so that few registers hold intermediate results.
-impl<T: Element, V: Copy> RegisterBlock<'_, T, V> {
+impl<T: Element, V: Copy> RegisterBlock<T, V> {
     /// Folds all rows to `results`. Returns false if these may be wrong, because of a NaN or the sign of a zero that
     /// the fold does not handle.
     ///

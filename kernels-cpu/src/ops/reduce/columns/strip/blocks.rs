@@ -29,7 +29,7 @@ struct LaneBlock {
     continues: bool,
 }
 
-impl<S: Simd> Strip<'_, S> {
+impl<S: Simd> Strip<S> {
     /// Folds the chunk of `count` rows at `from` in blocks. All lanes hold partial results afterwards.
     ///
     /// # Safety

@@ -6,7 +6,7 @@ use crate::ops::reduce::columns::{load_acc, store_acc};
 use crate::ops::reduce::fold::start;
 use crate::simd::Simd;
 
-impl<S: Simd> Strip<'_, S> {
+impl<S: Simd> Strip<S> {
     /// Folds the rows of `span` into all lanes of a contiguous strip, in memory order: one stream, and lanes that
     /// stay in L1.
     ///

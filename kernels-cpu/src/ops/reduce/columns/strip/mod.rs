@@ -37,7 +37,7 @@ use crate::ops::reduce::fold::Accumulators;
 use crate::ops::reduce::leaf::has_nan;
 use crate::ops::{load, store};
 use crate::simd::Simd;
-use combine::{CombineChunk, results};
+pub(super) use combine::{CombineChunk, results};
 pub use plan::LaneAssignment;
 use plan::{StripPlan, StripShape};
 
@@ -56,8 +56,8 @@ const HALF_STEPS: usize = STEPS / 2;
 const PAGE: usize = 4 << 10;
 
 /// Columns that are folded together, and their work area: the lanes of a chunk, `pitch` elements each.
-struct Strip<'a, S: Simd> {
-    m: Matrix<'a, S::T>,
+struct Strip<S: Simd> {
+    m: Matrix<S::T>,
     lanes: usize,
     cols: usize,
     pitch: usize,
@@ -99,7 +99,7 @@ struct RowSpan {
 #[inline(always)]
 pub unsafe fn strip<S: Simd, F: Fold<S>>(
     s: S,
-    mut m: Matrix<'_, S::T>,
+    mut m: Matrix<S::T>,
     assignment: LaneAssignment,
     rows: usize,
     cols: usize,
@@ -115,8 +115,7 @@ pub unsafe fn strip<S: Simd, F: Fold<S>>(
         is_gapless: m.inc == cols as isize && !F::PAIR,
         has_params: !m.param.is_null(),
     });
-    let is_buffered = m.source::<S, F>().is_some();
-    let in_blocks = !F::ANY_ORDER && plan.in_blocks && !is_buffered;
+    let in_blocks = !F::ANY_ORDER && plan.in_blocks;
     let is_contiguous = !F::PAIR && plan.is_contiguous && !in_blocks;
     let padded = cols.div_ceil(S::N) * S::N;
     let digits = base.wrapping_add(assignment.lanes * padded);
@@ -143,9 +142,9 @@ pub unsafe fn strip<S: Simd, F: Fold<S>>(
             base,
             gap,
             is_contiguous,
-            is_in_order: !F::ANY_ORDER && !F::PAIR && plan.is_in_order && !is_buffered,
+            is_in_order: !F::ANY_ORDER && !F::PAIR && plan.is_in_order,
             may_be_cached: plan.may_be_cached,
-            needs_prefetch: is_contiguous && plan.needs_prefetch && !is_buffered,
+            needs_prefetch: is_contiguous && plan.needs_prefetch,
             nan_accs: [s.splat(S::T::ZERO); NAN_ACCS],
         };
         let chunks = rows.div_ceil(assignment.chunk);
@@ -188,7 +187,7 @@ pub unsafe fn strip<S: Simd, F: Fold<S>>(
     true
 }
 
-impl<S: Simd> Strip<'_, S> {
+impl<S: Simd> Strip<S> {
     /// Elements from those being read to those being prefetched, in memory order.
     const PREFETCH_DISTANCE: usize = (24 << 10) / size_of::<S::T>();
 
@@ -199,27 +198,11 @@ impl<S: Simd> Strip<'_, S> {
     #[inline(always)]
     unsafe fn chunk<F: Fold<S>>(&mut self, s: S, from: usize, count: usize) -> usize {
         let lanes = self.lanes;
-        // Rows of each lane that a buffer has room for, unless it holds the chunk or there is none.
-        let mut buffered = None;
-        if let Some(source) = self.m.source::<S, F>() {
-            let rows = source.capacity(self.cols);
-            if count <= rows {
-                // SAFETY: the rows lie in the matrix, and there is room for them.
-                self.m = unsafe { self.m.read(source, [from, count], 1, [0, self.cols]) };
-            } else {
-                buffered = Some((source, rows / lanes));
-            }
-        }
-        let (max_steps, mut final_steps) = (self.max_steps::<F>(), self.final_steps::<F>());
-        let mut in_groups = !F::ANY_ORDER
+        let (max_steps, final_steps) = (self.max_steps::<F>(), self.final_steps::<F>());
+        let in_groups = !F::ANY_ORDER
             && final_steps >= STEPS / 2
             && self.group_stride() >= 4 * PAGE
             && self.may_be_cached;
-        if let Some((_, most)) = buffered
-            && !F::ANY_ORDER
-        {
-            (in_groups, final_steps) = (true, most);
-        }
         let mut span = RowSpan {
             i: from,
             row: 0,
@@ -229,15 +212,12 @@ impl<S: Simd> Strip<'_, S> {
         };
         // SAFETY: the rows lie in the matrix; all lanes that are halved have been written.
         unsafe {
-            if buffered.is_none() {
-                span.row = self.in_registers::<F>(s, from, count / lanes) * lanes;
-            }
+            span.row = self.in_registers::<F>(s, from, count / lanes) * lanes;
             span.i = from + span.row;
             loop {
                 let rest = count - span.row;
                 let steps = match rest / lanes {
                     _ if rest <= final_steps * lanes => 0,
-                    steps if let Some((_, most)) = buffered => buffered_steps::<S, F>(steps, most),
                     _ if self.is_in_order => (rest - 1) / lanes,
                     steps if steps >= STEPS && span.row == 0 && !self.needs_prefetch => STEPS,
                     steps if steps >= max_steps => max_steps,
@@ -251,10 +231,6 @@ impl<S: Simd> Strip<'_, S> {
                     return lanes;
                 } else {
                     (span.steps, span.extra, span.is_last) = (rest / lanes, rest % lanes, true);
-                }
-                if let Some((source, _)) = buffered {
-                    let rows = (span.steps * lanes.min(rest) + span.extra).min(rest);
-                    self.m = self.m.read(source, [span.i, rows], 1, [0, self.cols]);
                 }
                 if self.is_in_order && !span.is_last {
                     self.in_order::<F>(s, span);
@@ -307,19 +283,5 @@ impl<S: Simd> Strip<'_, S> {
             STEPS
         };
         sets.clamp(1, if self.may_be_cached { most } else { 2 })
-    }
-}
-
-/// Returns how many of the `steps` rows that each lane has left are folded at once, if a buffer has room for `most` of them.
-#[inline(always)]
-fn buffered_steps<S: Simd, F: Fold<S>>(steps: usize, most: usize) -> usize {
-    if !F::ANY_ORDER {
-        return most;
-    }
-    // The counts of steps that `lane_by_lane` takes.
-    match steps.min(most) {
-        STEPS.. => STEPS,
-        HALF_STEPS.. => HALF_STEPS,
-        few => few.max(1),
     }
 }

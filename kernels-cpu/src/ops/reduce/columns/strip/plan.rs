@@ -26,25 +26,24 @@ impl LaneAssignment {
     }
 
     /// A single chunk, for folds in any order (min, max). Rows without gaps: as many lanes as fit in registers.
-    /// Otherwise: enough lanes that one row of each is a loop over 2 KiB (16 KiB if the matrix exceeds half of L2, unless its
-    /// rows are buffered).
+    /// Otherwise: enough lanes that one row of each is a loop over 2 KiB (16 KiB if the matrix exceeds half of L2).
     #[inline(always)]
-    pub fn any_order<S: Simd>(rows: usize, cols: usize, inc: isize, is_buffered: bool) -> Self {
+    pub fn any_order<S: Simd>(rows: usize, cols: usize, inc: isize) -> Self {
         /// Rows of a few elements take longer with more lanes: twice as long with 1024 of 16 bytes.
         const MAX_LANES: usize = 128;
         // The fewest rows that fill whole registers.
         let unit = S::N >> cols.trailing_zeros().min(S::N.ilog2());
         let registers = unit * cols / S::N;
-        if !is_buffered && inc == cols as isize && (1..=MAX_ACCS).contains(&registers) {
+        if inc == cols as isize && (1..=MAX_ACCS).contains(&registers) {
             let lanes = unit << ((MAX_ACCS / registers) | 1).ilog2();
             if rows >= 2 * lanes {
                 return Self::single_chunk(lanes);
             }
         }
         let bytes = cols * size_of::<S::T>();
-        let is_near = is_buffered || rows.saturating_mul(bytes) <= l2_bytes() / 2;
+        let is_in_l2 = rows.saturating_mul(bytes) <= l2_bytes() / 2;
         // From afar, lanes whose rows are farther apart form streams that are served better.
-        let lane_bytes = if is_near { 2 << 10 } else { 16 << 10 };
+        let lane_bytes = if is_in_l2 { 2 << 10 } else { 16 << 10 };
         let lanes = (lane_bytes / bytes.max(1)).min(rows).min(MAX_LANES) | 1;
         Self::single_chunk(1 << lanes.ilog2())
     }
@@ -55,6 +54,16 @@ impl LaneAssignment {
         Self { chunk, lanes }
     }
 
+    /// Returns the rows of a chunk.
+    pub fn rows(self) -> usize {
+        self.chunk
+    }
+
+    /// Returns the lanes of a chunk.
+    pub fn lanes(self) -> usize {
+        self.lanes
+    }
+
     /// Elements of work area for a column of `rows` rows: the lanes and the digits of the binary counter of chunks, for
     /// each of `accs` accumulators, and the parameters for the lanes of one group.
     pub fn work_per_column(self, rows: usize, accs: usize) -> usize {
@@ -62,7 +71,7 @@ impl LaneAssignment {
     }
 
     /// Digits of the binary counter of chunks, see [`CombineChunk`](super::combine::CombineChunk).
-    pub(super) fn digits(self, rows: usize) -> usize {
+    pub fn digits(self, rows: usize) -> usize {
         (usize::BITS - rows.div_ceil(self.chunk).leading_zeros()) as usize
     }
 }

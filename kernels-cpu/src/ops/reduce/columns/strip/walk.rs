@@ -8,7 +8,7 @@ use crate::ops::reduce::columns::{load_acc, store_acc};
 use crate::ops::reduce::fold::{Accumulators, start};
 use crate::simd::Simd;
 
-impl<S: Simd> Strip<'_, S> {
+impl<S: Simd> Strip<S> {
     /// Folds the chunk's first rows, `steps` for each lane from row `i` on, if there is a loop that holds all lanes in
     /// registers. Returns how many rows each lane took: `steps` or 0.
     ///
