@@ -62,6 +62,8 @@ pub trait KernelOf<M>: Kernel {
 pub struct Elements<'a, T: Element, O>(pub &'a ReductionKernels<T>, pub PhantomData<fn() -> O>);
 
 impl<M: Storage, O: Output<Compute<M>>> KernelOf<M> for Elements<'_, Compute<M>, O> {
+    // Not inlined: `columns` calls it for few vectors.
+    #[inline(never)]
     unsafe fn vector(&self, exec: &Exec<'_>, n: usize, x: StridedVector<M>, out: *mut u8) {
         // SAFETY: as the caller's.
         unsafe { out.cast::<O>().write(O::of_vector(exec, &self.0.one, n, x)) };
@@ -81,10 +83,11 @@ impl<M: Storage, O: Output<Compute<M>>> KernelOf<M> for Elements<'_, Compute<M>,
                 unsafe {
                     let unusual = (self.0).widened([len, columns], x.cast(), inc, work, values);
                     for j in 0..columns {
-                        let (mut value, to) = (*values.add(j), out.add(first + j));
+                        let (value, to) = (*values.add(j), out.add(first + j));
                         if unusual && value.is_negative() {
                             let column = StridedVector::new(x.wrapping_add(j), inc);
-                            value = self.0.one.vector(&Exec::new(), len, column);
+                            KernelOf::<M>::vector(self, &Exec::new(), len, column, to.cast());
+                            continue;
                         }
                         let part = O::of(value);
                         to.write(if from == 0 {

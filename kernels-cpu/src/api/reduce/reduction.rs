@@ -234,8 +234,9 @@ impl<T: Element> ReductionKernels<T> {
     /// need a further pass; its result is negative.
     ///
     /// # Safety
-    /// The matrix must have n rows of `count` elements of the type of this value, `inc` elements apart; `out` must be valid for
-    /// an element for each column, and `base` for [`widened_work_bytes`](reduce::widened_work_bytes).
+    /// The matrix must have n rows of `count` elements, `inc` elements apart, of the type that this value was made for. `out`
+    /// must be valid for an element for each column, padded to [`PADDING`](reduce::PADDING), and `base` for
+    /// [`widened_work_bytes`](reduce::widened_work_bytes).
     #[inline(never)]
     pub unsafe fn widened(
         &self,
@@ -249,8 +250,11 @@ impl<T: Element> ReductionKernels<T> {
             return false;
         };
         let folds = widened(self.level);
+        // Parameters are loaded as whole registers.
+        let padding = count.next_multiple_of(reduce::PADDING) - count;
         // SAFETY: as the caller's.
         unsafe {
+            out.add(count).write_bytes(0, padding);
             self.passes(count, n, out, |pass, params, to| {
                 if let Some(Some(fold)) = folds.get(pass) {
                     fold(n, count, x, inc, params, to, base);

@@ -65,6 +65,7 @@ impl<T: Element> Search<T> {
     ///
     /// # Safety
     /// As [`argmin`].
+    #[inline(never)]
     pub unsafe fn of_widened<M: Storage<Compute = T>>(&self, n: usize, x: StridedVector<M>) -> i64 {
         // SAFETY: as the caller's.
         of_strided(self.level, x, |chunks| unsafe {

@@ -1,5 +1,5 @@
-//! Reductions of 16-bit floats. Their elements are widened to `f32`, which holds every value exactly, a block at a time that
-//! stays in a cache; the kernels of `f32` reduce that, and results are rounded once.
+//! Reductions of 16-bit floats. Their elements are widened to `f32`, which holds every value exactly: columns as they are
+//! loaded, others a block at a time that stays in a cache and that the kernels of `f32` reduce. Results are rounded once.
 
 use core::mem::MaybeUninit;
 
@@ -18,7 +18,7 @@ use crate::element::{Element, Storage};
 use crate::exec::Exec;
 use crate::level::Level;
 use crate::ops::convert::CHUNK_AHEAD;
-use crate::ops::reduce::widened_work_bytes;
+use crate::ops::reduce::{has_widened_columns, widened_work_bytes};
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
@@ -98,7 +98,11 @@ impl<M: Storage> Kernel for Widened<'_, M> {
                 return self.vectors(exec, matrix, out);
             };
             if matches!(layout, VectorLayout::Columns { .. }) {
-                self.columns(exec, matrix, out);
+                if has_widened_columns(self.level()) {
+                    self.columns(exec, matrix, out);
+                } else {
+                    self.vectors(exec, matrix, out);
+                }
             } else if matrix.m <= MOST && matrix.m * matrix.n <= CHUNK {
                 self.rows_on_stack(matrix, out);
             } else {

@@ -3,17 +3,26 @@
 use core::marker::PhantomData;
 use core::ptr::null_mut;
 
-use super::super::fold::{Accumulators, start};
+use super::super::fold::{Accumulators, combine, start};
 use super::strip::{CombineChunk, LaneAssignment, results};
 use super::{Fold, LINE, load_acc, store_acc};
 use crate::element::{Element, Storage};
-use crate::ops::load;
+use crate::level::Level;
+use crate::ops::store;
 use crate::simd::{Access, Simd};
 
 /// Rows of a lane that are folded at once.
 const STEPS: usize = 4;
-/// Columns to which rows of lanes are padded: a cache line of `f32`.
-const PADDING: usize = 16;
+/// Columns to which lanes and parameters are padded: a cache line of `f32`.
+pub const PADDING: usize = 16;
+
+/// Whether the portable level has [`widened_columns`]. Not on x86-64, where only CPUs without AVX2 run it: for less code.
+const HAS_PORTABLE: bool = cfg!(not(target_arch = "x86_64"));
+
+/// Returns whether a level has [`widened_columns`].
+pub const fn has_widened_columns(level: Level) -> bool {
+    HAS_PORTABLE || !matches!(level, Level::Portable)
+}
 
 /// Returns the bytes of the work area of [`widened_columns`], which begins at a cache line. `accs` is the number of
 /// accumulators of a lane.
@@ -25,11 +34,11 @@ pub fn widened_work_bytes<T: Element>(rows: usize, cols: usize, accs: usize) -> 
 /// Writes the fold of column j, with its last step, to out\[j\] for columns 0..cols. `param` holds an element per column for
 /// folds with a parameter, or is null. Row i of a chunk is folded into lane i mod L, and the lanes lie in the work area.
 ///
-/// For elements that are widened, and folds of one vector.
+/// For elements that are widened, folds of one vector, and levels that [have it](has_widened_columns).
 ///
 /// # Safety
-/// `x` must point to elements of the type `M` and be valid at `rows` by `cols` of them, `param` as far as the fold reads it,
-/// `out` for `cols` elements, and `base` for [`widened_work_bytes`].
+/// `x` must point to elements of the type `M` and be valid at `rows` by `cols` of them, `out` for `cols` elements, `param`, unless
+/// it is null, for as many, padded to whole registers, and `base` for [`widened_work_bytes`].
 #[inline(always)]
 pub unsafe fn widened_columns<S: Simd + Access<M>, M: Storage, F: Fold<S>>(
     s: S,
@@ -41,7 +50,8 @@ pub unsafe fn widened_columns<S: Simd + Access<M>, M: Storage, F: Fold<S>>(
     out: *mut S::T,
     base: *mut S::T,
 ) {
-    if const { F::PAIR || size_of::<M>() == size_of::<S::T>() } {
+    if const { F::PAIR || size_of::<M>() == size_of::<S::T>() || !HAS_PORTABLE && !S::HAS_SHAPE_LOOPS }
+    {
         return;
     }
     let assignment = LaneAssignment::canonical::<S::T>();
@@ -57,6 +67,14 @@ pub unsafe fn widened_columns<S: Simd + Access<M>, M: Storage, F: Fold<S>>(
         lanes,
         gap: (lanes + assignment.digits(rows)) * pitch,
     };
+    if F::ANY_ORDER {
+        // SAFETY: as the caller's.
+        unsafe {
+            columns.chunk::<F>(s, 0, rows);
+            columns.any_order::<F>(s, out);
+        }
+        return;
+    }
     let chunks = rows.div_ceil(assignment.rows()).max(1);
     for chunk in 0..chunks {
         let from = chunk * assignment.rows();
@@ -127,54 +145,60 @@ impl<S: Simd + Access<M>, M: Storage> Columns<S, M> {
             let steps = if rest >= STEPS * self.lanes { STEPS } else { 1 };
             for lane in 0..self.lanes.min(rest) {
                 // SAFETY: as the caller's.
-                unsafe {
-                    if steps == STEPS {
-                        self.lane::<F, STEPS>(s, from + row + lane, lane);
-                    } else {
-                        self.lane::<F, 1>(s, from + row + lane, lane);
-                    }
-                }
+                unsafe { self.lane::<F>(s, from + row + lane, steps, lane) };
             }
             row += steps * self.lanes;
         }
     }
 
-    /// Folds rows i, i + L, ..., `COUNT` of them, into a lane.
+    /// Folds rows i, i + L, ..., `steps` of them, into a lane.
     ///
     /// # Safety
     /// As [`Columns::chunk`].
     #[inline(always)]
-    unsafe fn lane<F: Fold<S>, const COUNT: usize>(&self, s: S, i: usize, lane: usize) {
+    unsafe fn lane<F: Fold<S>>(&self, s: S, i: usize, steps: usize, lane: usize) {
         let stride = self.lanes as isize * self.inc;
-        let mut row = self.x.wrapping_offset(i as isize * self.inc);
-        let mut acc = self.base.wrapping_add(lane * self.pitch);
-        let mut rest = self.cols;
-        let mut param = self.param;
-        while rest > 0 {
-            // SAFETY: these columns of the rows are valid, and the lane has whole registers.
+        let row = self.x.wrapping_offset(i as isize * self.inc);
+        let acc = self.base.wrapping_add(lane * self.pitch);
+        for c in (0..self.cols).step_by(S::N) {
+            let (acc, mut p, len) = (acc.wrapping_add(c), row.wrapping_add(c), self.cols - c);
+            // SAFETY: these columns of the rows are valid, and lane and parameters have whole registers.
             unsafe {
                 let mut v = load_acc::<S, F>(s, acc, self.gap, S::N);
-                let operand = if param.is_null() {
+                let param = if self.param.is_null() {
                     s.splat(S::T::ZERO)
                 } else {
-                    load(s, param, rest)
+                    Access::<S::T>::load(s, self.param.wrapping_add(c))
                 };
-                for step in 0..COUNT as isize {
-                    let p = row.wrapping_offset(step * stride);
-                    let x = if rest >= S::N {
+                for _ in 0..steps {
+                    let x = if len >= S::N {
                         Access::<M>::load(s, p)
                     } else {
-                        Access::<M>::load_partial(s, p, rest)
+                        Access::<M>::load_partial(s, p, len)
                     };
-                    v = F::step(s, v, x, operand);
+                    v = F::step(s, v, x, param);
+                    p = p.wrapping_offset(stride);
                 }
                 store_acc(s, acc, self.gap, S::N, v);
             }
-            (row, acc) = (row.wrapping_add(S::N), acc.wrapping_add(S::N));
-            if !param.is_null() {
-                param = param.wrapping_add(S::N);
+        }
+    }
+
+    /// Combines the lanes of a fold in any order, and writes the results.
+    ///
+    /// # Safety
+    /// The lanes must have been written; `out` must be valid for the columns.
+    #[inline(always)]
+    unsafe fn any_order<F: Fold<S>>(&self, s: S, out: *mut S::T) {
+        for c in (0..self.cols).step_by(S::N) {
+            let mut v = start::<S, F>(s);
+            for lane in 0..self.lanes {
+                let acc = self.base.wrapping_add(lane * self.pitch + c);
+                // SAFETY: lanes have whole registers.
+                v = combine::<S, F>(s, v, unsafe { load_acc::<S, F>(s, acc, self.gap, S::N) });
             }
-            rest = rest.saturating_sub(S::N);
+            // SAFETY: as the caller's.
+            unsafe { store(s, out.add(c), self.cols - c, F::result(s, v, 1)) };
         }
     }
 }
