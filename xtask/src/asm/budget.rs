@@ -6,6 +6,10 @@ use std::collections::BTreeMap;
 
 /// The name of the parts that take two chunks at once begins with this: the portable level has none.
 pub const PAIRS: &str = "leaf ";
+/// The name of the kernels of columns of 16-bit floats ends with this.
+pub const WIDENED: &str = "_widened";
+/// Counts conversions of a register of 16-bit floats.
+pub const WIDENS: &str = "widens";
 /// Counts stores to memory.
 pub const STORES: &str = "stores";
 /// Counts loads from memory, also those that are an operand of arithmetic.
@@ -88,6 +92,9 @@ fn form(kernel: &str) -> Option<&'static str> {
     let is_fold = |name: &str| folds().any(|fold| snake_case(fold) == name);
     if let Some(fold) = kernel.strip_suffix("_columns") {
         return is_fold(fold).then_some("columns");
+    }
+    if kernel.ends_with(WIDENED) {
+        return Some("widened");
     }
     if kernel.starts_with("runs ") {
         return Some("runs");
