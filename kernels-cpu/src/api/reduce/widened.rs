@@ -10,7 +10,7 @@ use super::rows::RowMatrix;
 use super::vectors::VectorLayout;
 use super::widened_chunks::WidenedChunks;
 use crate::aligned::AlignedBytes;
-use crate::api::widen::{CHUNK, WidenedChunk};
+use crate::api::widen::CHUNK;
 use crate::copy::{CopyLoop, copy};
 use crate::detect::l2_bytes;
 use crate::dispatch::{Compute, Kernels};
@@ -27,7 +27,7 @@ const ROWS_BYTES: usize = 32 << 10;
 /// The fewest rows of a block.
 const FEWEST_ROWS: usize = 16;
 /// The most rows that are reduced at once, and the most results that are rounded at once, on the stack.
-const MOST: usize = 256;
+const MOST: usize = 128;
 /// How many columns are reduced at once if they and their lanes are to stay in L1.
 const COLUMNS_IN_L1: usize = 64;
 /// Fewest elements of columns for which it pays to have more lanes than L1 holds.
@@ -103,8 +103,6 @@ impl<M: Storage> Kernel for Widened<'_, M> {
                 } else {
                     self.vectors(exec, matrix, out);
                 }
-            } else if matrix.m <= MOST && matrix.m * matrix.n <= CHUNK {
-                self.rows_on_stack(matrix, out);
             } else {
                 self.rows_in_blocks(exec, matrix, out);
             }
@@ -160,17 +158,6 @@ impl<M: Storage> Widened<'_, M> {
                 });
             });
         });
-    }
-
-    /// Reduces at most [`MOST`] rows of together at most [`CHUNK`] elements, which are widened on the stack.
-    ///
-    /// # Safety
-    /// As [`Kernel::rows`].
-    #[inline(never)]
-    unsafe fn rows_on_stack(&self, matrix: RowMatrix<M>, out: StridedVector<u8>) {
-        let mut buffer = WidenedChunk::new();
-        // SAFETY: as the caller's; the elements fit the buffer.
-        unsafe { self.rows_of_block(matrix, out, buffer.start()) };
     }
 
     /// Widens the rows of a block at `p`, and reduces them.
