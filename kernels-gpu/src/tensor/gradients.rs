@@ -107,6 +107,8 @@ impl Room {
 ///
 /// # Safety
 /// The tensors must be valid on the device until the launches have run.
+// Not inlined: a call on the CPU, which has the larger part of the stack, would have these descriptions on it too.
+#[inline(never)]
 pub unsafe fn mse_grad<D: Device>(
     device: &D,
     pred: &Tensor,
