@@ -200,8 +200,8 @@ pub type FoldVector<T> = unsafe fn(usize, *const T, isize, *const T, isize, T) -
 /// A fold of columns; see `ops::reduce::columns`.
 pub type FoldColumns<T> =
     unsafe fn(usize, usize, *const T, isize, *const T, isize, *const T, *mut T, reduce::WorkArea);
-/// A fold of columns of 16-bit floats; see `ops::reduce::widened_columns`.
-pub type FoldWidened<T> = unsafe fn(usize, usize, *const u8, isize, *const T, *mut T, *mut T);
+/// A fold of rows of 16-bit floats into lanes; see `ops::reduce::widen_into_lanes`.
+pub type WidenIntoLanes<T> = unsafe fn(usize, usize, *const u8, isize, *const T, *mut T, bool);
 /// A fold of rows; see `ops::reduce::rows`.
 pub type FoldRows<T> =
     unsafe fn(usize, usize, *const T, isize, *const T, isize, *const T, *mut T, bool);
@@ -218,8 +218,8 @@ pub trait FoldOfMany<T: Element> {
     fn rows(level: Level) -> FoldRows<T>;
     /// Of vectors that are its columns.
     fn columns(level: Level) -> FoldColumns<T>;
-    /// Of columns of 16-bit floats.
-    fn widened<M: Storage<Compute = T>>(level: Level) -> FoldWidened<T>;
+    /// Of rows of 16-bit floats into lanes.
+    fn widen_into_lanes<M: Storage<Compute = T>>(level: Level) -> WidenIntoLanes<T>;
 }
 
 /// Folds of vectors: each with the name of its kernel. A new fold is added here and to `folds_of_many!`. Its kernel is
@@ -263,11 +263,11 @@ macro_rules! folds_of_many {
                     [] (reduce::columns::<_, reduce::$Fold>)
             );)*
         }
-        mod widened_kernel {
+        mod lanes_kernel {
             use super::*;
             $(kernel!(Storage for_each_storage
-                $name (rows: usize, cols: usize, x: *const u8, inc: isize, param: *const Compute<T>, out: *mut Compute<T>, base: *mut Compute<T>)
-                    [] (reduce::widened_columns::<_, T, reduce::$Fold>)
+                $name (rows: usize, cols: usize, x: *const u8, inc: isize, param: *const Compute<T>, lanes: *mut Compute<T>, is_first: bool)
+                    [] (reduce::widen_into_lanes::<_, T, reduce::$Fold>)
             );)*
         }
         $(
@@ -281,8 +281,8 @@ macro_rules! folds_of_many {
                     columns_kernel::$name::of::<T>(level)
                 }
                 #[inline(always)]
-                fn widened<M: Storage<Compute = T>>(level: Level) -> FoldWidened<T> {
-                    widened_kernel::$name::of::<M>(level)
+                fn widen_into_lanes<M: Storage<Compute = T>>(level: Level) -> WidenIntoLanes<T> {
+                    lanes_kernel::$name::of::<M>(level)
                 }
             }
         )*

@@ -38,6 +38,12 @@ fn prefetch_pages<S: Simd, M>(s: S, p: *const M, bytes: usize) {
     }
 }
 
+/// Whether the code of a level should be small rather than fast: of the portable one on x86-64, which only CPUs without AVX2
+/// run.
+const fn prefers_small_code<S: Simd>() -> bool {
+    cfg!(target_arch = "x86_64") && !S::HAS_SHAPE_LOOPS
+}
+
 /// Loads the first min(`len`, N) elements at `p`; the other lanes are +0.
 ///
 /// # Safety

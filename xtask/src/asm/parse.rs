@@ -209,7 +209,7 @@ fn named(name: &str) -> Option<Kernel<'static>> {
     let name = match kind {
         "rows_kernel" => format!("{first}_rows"),
         "columns_kernel" => format!("{first}_columns"),
-        "widened_kernel" => format!("{first}_widened"),
+        "lanes_kernel" => format!("{first}_widened"),
         // The same code as `mul`, of which the compiler keeps one copy.
         "kernel_of_arrays" if first == "scale" => "mul".into(),
         "kernel_of_arrays" => format!("{first}_of_arrays"),

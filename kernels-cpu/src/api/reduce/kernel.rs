@@ -8,7 +8,7 @@ use super::output::Output;
 use super::reduction::ReductionKernels;
 use super::rows::{RowMatrix, reduce};
 use super::search::{Search, search};
-use super::widened::ColumnsArea;
+use super::widened_columns::{ColumnsArea, reduce_columns};
 use crate::dispatch::Compute;
 use crate::element::{Element, Storage};
 use crate::exec::Exec;
@@ -44,7 +44,7 @@ pub trait Kernel: Sync {
 }
 
 /// A reduction that takes a vector of elements of the type `M` too, which it widens.
-pub trait KernelOf<M>: Kernel {
+pub trait KernelOf<M: Storage>: Kernel {
     /// Reduces a vector to a result, with the threads of `exec`.
     ///
     /// # Safety
@@ -55,7 +55,7 @@ pub trait KernelOf<M>: Kernel {
     ///
     /// # Safety
     /// The matrix must be valid, and `out` be valid for a result of each column; the area must suffice for so many columns.
-    unsafe fn columns(&self, matrix: RowMatrix<M>, area: ColumnsArea, out: *mut u8);
+    unsafe fn columns(&self, matrix: RowMatrix<M>, area: ColumnsArea<Compute<M>>, out: *mut u8);
 }
 
 /// A reduction with results of the type `O`.
@@ -69,38 +69,33 @@ impl<M: Storage, O: Output<Compute<M>>> KernelOf<M> for Elements<'_, Compute<M>,
         unsafe { out.cast::<O>().write(O::of_vector(exec, &self.0.one, n, x)) };
     }
 
-    unsafe fn columns(&self, matrix: RowMatrix<M>, area: ColumnsArea, out: *mut u8) {
-        let (values, work) = (area.values.cast::<Compute<M>>(), area.work.cast());
-        let (out, inc) = (out.cast::<O>(), matrix.x.cs);
-        let most = self.0.most_at_once();
-        for first in (0..matrix.m).step_by(most) {
-            let columns = most.min(matrix.m - first);
-            let mut from = 0;
-            loop {
-                let len = O::LONGEST.min(matrix.n - from);
-                let x = matrix.x.at(first, from);
-                // SAFETY: as the caller's; the results of the first part have been written.
-                unsafe {
-                    let unusual = (self.0).widened([len, columns], x.cast(), inc, work, values);
-                    for j in 0..columns {
-                        let (value, to) = (*values.add(j), out.add(first + j));
-                        if unusual && value.is_negative() {
-                            let column = StridedVector::new(x.wrapping_add(j), inc);
-                            KernelOf::<M>::vector(self, &Exec::new(), len, column, to.cast());
-                            continue;
-                        }
-                        let part = O::of(value);
-                        to.write(if from == 0 {
-                            part
-                        } else {
-                            to.read().with(part)
-                        });
+    unsafe fn columns(&self, matrix: RowMatrix<M>, area: ColumnsArea<Compute<M>>, out: *mut u8) {
+        let (recipe, out, inc) = (self.0.recipe, out.cast::<O>(), matrix.x.cs);
+        let mut from = 0;
+        loop {
+            let len = O::LONGEST.min(matrix.n - from);
+            let x = matrix.x.at(0, from);
+            // SAFETY: as the caller's; the results of the first part have been written.
+            unsafe {
+                reduce_columns(self.0, [len, matrix.m], x.cast(), inc, area);
+                for j in 0..matrix.m {
+                    let (value, to) = (*area.values.add(j), out.add(j));
+                    if recipe.needs_pass(recipe.usual_passes(), value) {
+                        let column = StridedVector::new(x.wrapping_add(j), inc);
+                        KernelOf::<M>::vector(self, &Exec::new(), len, column, to.cast());
+                        continue;
                     }
+                    let part = O::of(value);
+                    to.write(if from == 0 {
+                        part
+                    } else {
+                        to.read().with(part)
+                    });
                 }
-                from += len;
-                if from == matrix.n {
-                    break;
-                }
+            }
+            from += len;
+            if from == matrix.n {
+                return;
             }
         }
     }
@@ -112,7 +107,7 @@ impl<M: Storage> KernelOf<M> for Search<Compute<M>> {
         unsafe { out.cast::<i64>().write(self.of_widened(n, x)) };
     }
 
-    unsafe fn columns(&self, matrix: RowMatrix<M>, area: ColumnsArea, out: *mut u8) {
+    unsafe fn columns(&self, matrix: RowMatrix<M>, area: ColumnsArea<Compute<M>>, out: *mut u8) {
         // SAFETY: as the caller's.
         unsafe { self.widened_columns(matrix, area, out.cast()) };
     }

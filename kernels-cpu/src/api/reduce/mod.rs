@@ -15,6 +15,7 @@ mod tree;
 mod vectors;
 mod widened;
 mod widened_chunks;
+mod widened_columns;
 
 pub(crate) use fold::{FoldKernels, MAX_PARTS, Parts, StridedVector, fold, pairwise};
 pub(crate) use gathered::{Chunks, MAX_GATHERED};

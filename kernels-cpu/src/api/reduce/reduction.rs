@@ -8,7 +8,8 @@ use super::fold::{FoldKernels, FoldManyKernels, StridedVector, fold};
 use super::gathered::{AllPasses, all_passes, of_strided};
 use super::short::{in_columns, is_short};
 use super::vectors::{COLUMNS, Vectors};
-use crate::dispatch::{Compute, FoldOfMany, FoldWidened, Kernels, is_element};
+use super::widened_columns::{WidenedFold, WidenedFolds};
+use crate::dispatch::{Compute, Kernels, is_element};
 use crate::element::{Element, Storage};
 use crate::exec::Exec;
 use crate::for_each_reduction;
@@ -16,17 +17,14 @@ use crate::level::Level;
 use crate::ops::reduce::{self, WorkArea};
 use crate::recipe::{Cpu, CpuOfMany, Divisor, Divisors, Recipe};
 
-/// Returns the folds of columns of 16-bit floats for a level, one for each pass.
-type WidenedFolds<T> = fn(Level) -> [Option<FoldWidened<T>>; 2];
-
 /// The kernels and the recipe of a reduction of elements of the type `T`, or of a type that is widened to it.
 pub struct ReductionKernels<T: Element> {
     /// The reduction of one vector.
     pub one: OfVector<T>,
     /// The folds of many vectors, for the passes that nearly every vector needs.
     many: [Option<FoldManyKernels<T>>; 2],
-    /// Those of columns of 16-bit floats, if the elements are such. By a pointer, other programs do not link them.
-    widened: Option<WidenedFolds<T>>,
+    /// Those of columns of 16-bit floats, if it was made for such. By a pointer, other programs do not link them.
+    pub(super) widened: Option<fn(Level) -> WidenedFolds<T>>,
     pub level: Level,
     /// The division of sums, of recipes that divide.
     divide_each: Option<DivideEach<T>>,
@@ -113,12 +111,12 @@ macro_rules! reductions {
     };
     (@widened $M:ident $level:ident [$First:ident, $Second:ident]) => {
         [
-            Some(<reduce::$First as FoldOfMany<Compute<$M>>>::widened::<$M>($level)),
-            Some(<reduce::$Second as FoldOfMany<Compute<$M>>>::widened::<$M>($level)),
+            Some(WidenedFold::of::<reduce::$First, $M>($level)),
+            Some(WidenedFold::of::<reduce::$Second, $M>($level)),
         ]
     };
     (@widened $M:ident $level:ident [$First:ident $(, $Other:ident)*]) => {
-        [Some(<reduce::$First as FoldOfMany<Compute<$M>>>::widened::<$M>($level)), None]
+        [Some(WidenedFold::of::<reduce::$First, $M>($level)), None]
     };
 }
 for_each_reduction!(reductions! {} [name result folds recipe]);
@@ -206,6 +204,9 @@ impl<T: Element> ReductionKernels<T> {
             // SAFETY: as the caller's.
             return unsafe { self.many_short(m, out) };
         }
+        let [Some(first), second] = self.many else {
+            return;
+        };
         // A cache holds the vectors after the first pass.
         let again = Vectors {
             work: WorkArea {
@@ -214,84 +215,24 @@ impl<T: Element> ReductionKernels<T> {
             },
             ..m
         };
-        let [first, second] = self.many;
-        // SAFETY: as the caller's.
-        unsafe {
-            let unusual = self.passes(m.count, m.len, out, |pass, params, to| {
-                match if pass == 0 { first } else { second } {
-                    Some(f) if pass == 0 => m.fold(f, params, to),
-                    Some(f) => again.fold(f, params, to),
-                    None => {}
-                }
-            });
-            if unusual {
-                self.unusual(m, out);
-            }
-        }
-    }
-
-    /// Reduces the columns of a matrix of 16-bit floats, at most [`ReductionKernels::most_at_once`]. Returns whether one may
-    /// need a further pass; its result is negative.
-    ///
-    /// # Safety
-    /// The matrix must have n rows of `count` elements, `inc` elements apart, of the type that this value was made for. `out`
-    /// must be valid for an element for each column, padded to [`PADDING`](reduce::PADDING), and `base` for
-    /// [`widened_work_bytes`](reduce::widened_work_bytes).
-    #[inline(never)]
-    pub unsafe fn widened(
-        &self,
-        [n, count]: [usize; 2],
-        x: *const u8,
-        inc: isize,
-        base: *mut T,
-        out: *mut T,
-    ) -> bool {
-        let Some(widened) = self.widened else {
-            return false;
-        };
-        let folds = widened(self.level);
-        // Parameters are loaded as whole registers.
-        let padding = count.next_multiple_of(reduce::PADDING) - count;
-        // SAFETY: as the caller's.
-        unsafe {
-            out.add(count).write_bytes(0, padding);
-            self.passes(count, n, out, |pass, params, to| {
-                if let Some(Some(fold)) = folds.get(pass) {
-                    fold(n, count, x, inc, params, to, base);
-                }
-            })
-        }
-    }
-
-    /// Makes the passes that nearly every vector needs over `count` vectors of n elements: `fold(pass, params, to)` folds
-    /// them. Returns whether a vector may need more; its result is negative.
-    ///
-    /// # Safety
-    /// `out` must be valid for an element for each vector, and the folds write as many.
-    #[inline(always)]
-    unsafe fn passes(
-        &self,
-        count: usize,
-        n: usize,
-        out: *mut T,
-        mut fold: impl FnMut(usize, *const T, *mut T),
-    ) -> bool {
         let none = core::ptr::null();
         // A kernel reads the parameter of each vector before it writes the result, which may be at the same place.
         // SAFETY: as the caller's.
         unsafe {
-            match self.many[1] {
+            match second {
                 None => {
-                    fold(0, none, out);
-                    !self.recipe.is_single_fold() && self.after(0, [count, n], out, out)
+                    m.fold(first, none, out);
+                    if !self.recipe.is_single_fold() && self.after(0, m, out, out) {
+                        self.unusual(m, out);
+                    }
                 }
-                Some(_) if self.recipe == Recipe::LogSumExp => {
+                Some(second) if self.recipe == Recipe::LogSumExp => {
                     let mut known = [const { MaybeUninit::<T>::uninit() }; COLUMNS];
                     let known = known.as_mut_ptr().cast();
-                    fold(0, none, known);
-                    self.after(0, [count, n], known, known);
+                    m.fold(first, none, known);
+                    self.after(0, m, known, known);
                     const RECIPE: Recipe = Recipe::LogSumExp;
-                    for j in 0..count {
+                    for j in 0..m.count {
                         let value = *known.add(j);
                         // Vectors that need no second pass take it too, with the harmless parameter 0; `after_pass`
                         // ignores its result.
@@ -301,15 +242,17 @@ impl<T: Element> ReductionKernels<T> {
                             T::ZERO
                         };
                     }
-                    fold(1, out, out);
-                    self.after(1, [count, n], known, out)
+                    again.fold(second, out, out);
+                    self.after(1, m, known, out);
                 }
                 // The parameters are the known values themselves.
-                Some(_) => {
-                    fold(0, none, out);
-                    self.after(0, [count, n], out, out);
-                    fold(1, out, out);
-                    self.after(1, [count, n], out, out)
+                Some(second) => {
+                    m.fold(first, none, out);
+                    self.after(0, m, out, out);
+                    again.fold(second, out, out);
+                    if self.after(1, m, out, out) {
+                        self.unusual(m, out);
+                    }
                 }
             }
         }
@@ -335,20 +278,14 @@ impl<T: Element> ReductionKernels<T> {
     ///
     /// # Safety
     /// `known` and `out`, which may be the same, must have an element for each vector.
-    unsafe fn after(
-        &self,
-        pass: u32,
-        [count, n]: [usize; 2],
-        known: *const T,
-        out: *mut T,
-    ) -> bool {
-        let divisors = Divisors::of_many(n, self.one.ddof);
+    unsafe fn after(&self, pass: u32, m: Vectors<T>, known: *const T, out: *mut T) -> bool {
+        let divisors = Divisors::of_many(m.len, self.one.ddof);
         let divisor = self.recipe.divisor(pass, divisors);
         if let (Some(divisor), Some(divide_each)) = (divisor, self.divide_each) {
             // SAFETY: the caller vouches for the elements.
             let (not_finite, quotients) = unsafe {
-                let not_finite = divide_each(count, divisor, out);
-                (not_finite, core::slice::from_raw_parts_mut(out, count))
+                let not_finite = divide_each(m.count, divisor, out);
+                (not_finite, core::slice::from_raw_parts_mut(out, m.count))
             };
             let mut unusual = false;
             let are_squares = self.recipe == Recipe::StandardDeviation && pass == 1;
@@ -363,14 +300,14 @@ impl<T: Element> ReductionKernels<T> {
         if let Some(add_logarithms) = self.add_logarithms {
             if pass > 0 {
                 // SAFETY: the caller vouches for the elements.
-                unsafe { add_logarithms(count, known, out) };
+                unsafe { add_logarithms(m.count, known, out) };
             }
             return false;
         }
         let mut unusual = false;
         if self.recipe == Recipe::Norm {
             const RECIPE: Recipe = Recipe::Norm;
-            for j in 0..count {
+            for j in 0..m.count {
                 // SAFETY: the caller vouches for the elements.
                 unsafe {
                     let (known, folded) = (*known.add(j), [*out.add(j)].into());

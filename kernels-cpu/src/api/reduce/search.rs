@@ -8,7 +8,8 @@ use super::kernel::Kernel;
 use super::rows::{RowMatrix, cached};
 use super::short::{in_columns, is_short};
 use super::vectors::{COLUMNS, VectorLayout, Vectors};
-use super::widened::{ColumnsArea, Widened};
+use super::widened::Widened;
+use super::widened_columns::ColumnsArea;
 use crate::dispatch::{Compute, FoldOfMany, FoldRows, Kernels, is_element};
 use crate::element::{Element, Storage};
 use crate::exec::Exec;
@@ -81,7 +82,7 @@ impl<T: Element> Search<T> {
     pub unsafe fn widened_columns<M: Storage<Compute = T>>(
         &self,
         matrix: RowMatrix<M>,
-        area: ColumnsArea,
+        area: ColumnsArea<T>,
         out: *mut i64,
     ) {
         let n = matrix.n;
@@ -93,7 +94,7 @@ impl<T: Element> Search<T> {
             for from in (0..n).step_by(rows) {
                 let block = [from, rows.min(n - from)];
                 // SAFETY: as the caller's.
-                unsafe { self.widened_block(part, block, area.work.cast(), &mut best, out) };
+                unsafe { self.widened_block(part, block, area.lanes, &mut best, out) };
             }
             for j in 0..part.m {
                 // SAFETY: as the caller's. These columns may have a NaN.

@@ -9,16 +9,16 @@ use super::kernel::{Kernel, KernelOf};
 use super::rows::RowMatrix;
 use super::vectors::VectorLayout;
 use super::widened_chunks::WidenedChunks;
+use super::widened_columns::ColumnsArea;
 use crate::aligned::AlignedBytes;
-use crate::api::widen::CHUNK;
 use crate::copy::{CopyLoop, copy};
 use crate::detect::l2_bytes;
 use crate::dispatch::{Compute, Kernels};
-use crate::element::{Element, Storage};
+use crate::element::Storage;
 use crate::exec::Exec;
 use crate::level::Level;
 use crate::ops::convert::CHUNK_AHEAD;
-use crate::ops::reduce::{has_widened_columns, widened_work_bytes};
+use crate::ops::reduce::{PADDING, can_widen_into_lanes};
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
@@ -31,44 +31,18 @@ const MOST: usize = 128;
 /// How many columns are reduced at once if they and their lanes are to stay in L1.
 const COLUMNS_IN_L1: usize = 64;
 /// Fewest elements of columns for which it pays to have more lanes than L1 holds.
-const FEWEST_OF_LONG: usize = 512;
+const FEWEST_OF_LONG: usize = 64;
 /// How many are reduced at once without scratch memory, however long they are.
 const COLUMNS_ON_STACK: usize = 16;
 /// Bytes of an area on the stack.
 const AREA_ON_STACK: usize = 16 << 10;
-const _: () = {
-    let digits = (usize::BITS - CHUNK.ilog2()) as usize + 1;
-    let each = MOST_ACCUMULATORS * (f32::LANES + digits) + f32::LANES / 8;
-    assert!((each + 3) * COLUMNS_ON_STACK * size_of::<f32>() <= AREA_ON_STACK);
-};
+const _: () = assert!(area_bytes(usize::MAX, COLUMNS_ON_STACK) <= AREA_ON_STACK);
 
-/// Memory for columns that are reduced at once, behind their results.
-#[derive(Clone, Copy)]
-pub struct ColumnsArea {
-    /// A value in `f32` for each column.
-    pub values: *mut u8,
-    /// The work area of [`widened_columns`](crate::ops::reduce::widened_columns).
-    pub work: *mut u8,
+/// Returns the bytes of the results of columns of n elements, and of their [`ColumnsArea`].
+const fn area_bytes(n: usize, columns: usize) -> usize {
+    let each = size_of::<u64>() + ColumnsArea::<f32>::each(n) * size_of::<f32>();
+    columns.next_multiple_of(PADDING) * each
 }
-
-impl ColumnsArea {
-    /// Returns the bytes of the results of columns of n elements, and of the area.
-    fn bytes(n: usize, columns: usize) -> usize {
-        let work = widened_work_bytes::<f32>(n, columns, MOST_ACCUMULATORS);
-        let padded = columns.next_multiple_of(COLUMNS_ON_STACK);
-        work + padded * (size_of::<u64>() + size_of::<f32>())
-    }
-
-    /// Returns the results and the area at `p`.
-    fn at(p: *mut u8, columns: usize) -> (*mut u8, Self) {
-        let padded = columns.next_multiple_of(COLUMNS_ON_STACK);
-        let values = p.wrapping_add(padded * size_of::<u64>());
-        let work = values.wrapping_add(padded * size_of::<f32>());
-        (p, Self { values, work })
-    }
-}
-/// The most accumulators of a reduction: sums and sums of squares.
-const MOST_ACCUMULATORS: usize = 2;
 
 /// The reduction of elements of the type `M` by a kernel of its type of arithmetic.
 pub struct Widened<'a, M> {
@@ -98,7 +72,7 @@ impl<M: Storage> Kernel for Widened<'_, M> {
                 return self.vectors(exec, matrix, out);
             };
             if matches!(layout, VectorLayout::Columns { .. }) {
-                if has_widened_columns(self.level()) {
+                if can_widen_into_lanes(self.level()) {
                     self.columns(exec, matrix, out);
                 } else {
                     self.vectors(exec, matrix, out);
@@ -199,13 +173,13 @@ impl<M: Storage> Widened<'_, M> {
             .saturating_mul(matrix.n)
             .saturating_mul(size_of::<M>());
         let most = if matrix.n >= FEWEST_OF_LONG && bytes > l2_bytes() {
-            let each = ColumnsArea::bytes(matrix.n, COLUMNS_ON_STACK) / COLUMNS_ON_STACK;
+            let each = area_bytes(matrix.n, PADDING) / PADDING;
             COLUMNS_IN_L1.max(l2_bytes() / 2 / each.max(1))
         } else {
             COLUMNS_IN_L1
         };
         let most = most.min(matrix.m);
-        let (needed, most_on_stack) = match ColumnsArea::bytes(matrix.n, most) {
+        let (needed, most_on_stack) = match area_bytes(matrix.n, most) {
             ..=AREA_ON_STACK => (0, most),
             bytes => (bytes + LINE, COLUMNS_ON_STACK),
         };
@@ -249,10 +223,12 @@ impl<M: Storage> Widened<'_, M> {
         most: usize,
         out: StridedVector<u8>,
     ) {
-        let (results, area) = ColumnsArea::at(p, most);
+        let padded = most.next_multiple_of(PADDING);
+        let (results, area) = (p, p.wrapping_add(padded * size_of::<u64>()));
         let mut at = 0;
         while at < matrix.m {
             let part = matrix.part(at, most.min(matrix.m - at));
+            let area = ColumnsArea::at(area.cast(), part.m);
             // SAFETY: as the caller's; there is room for the results.
             unsafe {
                 self.kernel.columns(part, area, results);

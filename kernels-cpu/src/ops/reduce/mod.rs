@@ -31,10 +31,7 @@ mod tree;
 mod walk;
 
 pub use super::order::{LSQ_ROWS, chunk_len};
-pub use columns::{
-    PADDING, WorkArea, columns, has_widened_columns, widened_columns, widened_work_bytes,
-    work_bytes,
-};
+pub use columns::{PADDING, WorkArea, can_widen_into_lanes, columns, widen_into_lanes, work_bytes};
 pub use dots::dot_rows;
 pub use extreme::{argmax, argmax_columns, argmin, argmin_columns, first_in_rows};
 pub use fold::*;

@@ -33,7 +33,7 @@ use crate::element::Element;
 use crate::ops::{load, store};
 use crate::simd::Simd;
 use strip::{LaneAssignment, strip};
-pub use widened::{PADDING, has_widened_columns, widened_columns, widened_work_bytes};
+pub use widened::{PADDING, can_widen_into_lanes, widen_into_lanes};
 
 /// A matrix whose columns are folded. Consecutive columns are consecutive elements.
 #[derive(Clone, Copy)]

@@ -1,204 +1,126 @@
 //! Columns of 16-bit floats, which are widened as they are loaded.
 
-use core::marker::PhantomData;
-use core::ptr::null_mut;
-
-use super::super::fold::{Accumulators, combine, start};
-use super::strip::{CombineChunk, LaneAssignment, results};
-use super::{Fold, LINE, load_acc, store_acc};
+use super::super::fold::start;
+use super::{Fold, load_acc, store_acc};
 use crate::element::{Element, Storage};
 use crate::level::Level;
-use crate::ops::store;
+use crate::ops::{load, prefers_small_code};
 use crate::simd::{Access, Simd};
 
-/// Rows of a lane that are folded at once.
-const STEPS: usize = 4;
-/// Columns to which lanes and parameters are padded: a cache line of `f32`.
+/// Columns to which lanes are padded: a cache line of `f32`.
 pub const PADDING: usize = 16;
 
-/// Whether the portable level has [`widened_columns`]. Not on x86-64, where only CPUs without AVX2 run it: for less code.
-const HAS_PORTABLE: bool = cfg!(not(target_arch = "x86_64"));
-
-/// Returns whether a level has [`widened_columns`].
-pub const fn has_widened_columns(level: Level) -> bool {
-    HAS_PORTABLE || !matches!(level, Level::Portable)
+/// Returns whether a level has [`widen_into_lanes`]: any but one that [`prefers_small_code`].
+pub const fn can_widen_into_lanes(level: Level) -> bool {
+    cfg!(not(target_arch = "x86_64")) || !matches!(level, Level::Portable)
 }
 
-/// Returns the bytes of the work area of [`widened_columns`], which begins at a cache line. `accs` is the number of
-/// accumulators of a lane.
-pub fn widened_work_bytes<T: Element>(rows: usize, cols: usize, accs: usize) -> usize {
-    let each = LaneAssignment::canonical::<T>().work_per_column(rows, accs);
-    (each * cols.next_multiple_of(PADDING) * size_of::<T>()).next_multiple_of(LINE)
-}
-
-/// Writes the fold of column j, with its last step, to out\[j\] for columns 0..cols. `param` holds an element per column for
-/// folds with a parameter, or is null. Row i of a chunk is folded into lane i mod L, and the lanes lie in the work area.
+/// Folds rows of a matrix, row i into lane i mod L, whose elements are widened. A lane is `cols` elements, padded to
+/// [`PADDING`], for each accumulator: first the lanes of the first accumulator. With `is_first`, lanes begin with the start
+/// value. `param` holds an element per column for folds with a parameter, or is null.
 ///
-/// For elements that are widened, folds of one vector, and levels that [have it](has_widened_columns).
+/// For elements that are widened, folds of one vector, and levels that [have it](can_widen_into_lanes).
 ///
 /// # Safety
-/// `x` must point to elements of the type `M` and be valid at `rows` by `cols` of them, `out` for `cols` elements, `param`, unless
-/// it is null, for as many, padded to whole registers, and `base` for [`widened_work_bytes`].
+/// `x` must point to elements of the type `M` and be valid at `rows` by `cols` of them; `param`, unless it is null, must be valid for `cols` elements, and `lanes` for all lanes.
 #[inline(always)]
-pub unsafe fn widened_columns<S: Simd + Access<M>, M: Storage, F: Fold<S>>(
+pub unsafe fn widen_into_lanes<S: Simd + Access<M>, M: Storage, F: Fold<S>>(
     s: S,
     rows: usize,
     cols: usize,
     x: *const u8,
     inc: isize,
     param: *const S::T,
-    out: *mut S::T,
-    base: *mut S::T,
+    lanes: *mut S::T,
+    is_first: bool,
 ) {
-    if const { F::PAIR || size_of::<M>() == size_of::<S::T>() || !HAS_PORTABLE && !S::HAS_SHAPE_LOOPS }
-    {
+    if const { F::PAIR || size_of::<M>() == size_of::<S::T>() || prefers_small_code::<S>() } {
         return;
     }
-    let assignment = LaneAssignment::canonical::<S::T>();
-    let (lanes, pitch) = (assignment.lanes(), cols.next_multiple_of(PADDING));
-    let digits = base.wrapping_add(lanes * pitch);
-    let columns = Columns::<S, M> {
-        x: x.cast(),
-        inc,
-        cols,
-        param,
-        base,
-        pitch,
-        lanes,
-        gap: (lanes + assignment.digits(rows)) * pitch,
-    };
-    if F::ANY_ORDER {
-        // SAFETY: as the caller's.
-        unsafe {
-            columns.chunk::<F>(s, 0, rows);
-            columns.any_order::<F>(s, out);
+    let count = <S::T as Element>::LANES;
+    let pitch = cols.next_multiple_of(PADDING);
+    let stride = count as isize * inc;
+    let first = x.cast::<M>();
+    for lane in 0..count {
+        // There may be none.
+        let steps = (rows + count - 1 - lane) / count;
+        if steps == 0 && !is_first {
+            return;
         }
-        return;
-    }
-    let chunks = rows.div_ceil(assignment.rows()).max(1);
-    for chunk in 0..chunks {
-        let from = chunk * assignment.rows();
-        let is_last = chunk + 1 == chunks;
-        // SAFETY: as the caller's; the lanes have been written when they are combined.
+        let row = first.wrapping_offset(lane as isize * inc);
+        let to = lanes.wrapping_add(lane * pitch);
+        let window = |c: usize| Window {
+            steps,
+            x: row.wrapping_add(c),
+            stride,
+            param: if param.is_null() {
+                param
+            } else {
+                param.wrapping_add(c)
+            },
+            acc: to.wrapping_add(c),
+            gap: count * pitch,
+            is_first,
+        };
+        let mut c = 0;
+        // SAFETY: these columns of the rows are valid, and lanes have whole registers.
         unsafe {
-            columns.chunk::<F>(s, from, assignment.rows().min(rows - from));
-            for k in 0..F::Acc::COUNT {
-                let base = base.wrapping_add(k * columns.gap);
-                s.outlined(CombineChunk {
-                    base,
-                    pitch,
-                    lanes,
-                    chunk,
-                    digits: digits.wrapping_add(k * columns.gap),
-                    out: match (is_last, k) {
-                        (false, _) => null_mut(),
-                        (true, 0) => out,
-                        (true, _) => base,
-                    },
-                    cols,
-                    fold: PhantomData::<F::Tree>,
-                });
+            while cols - c >= VECTORS * S::N {
+                window(c).fold::<S, F, VECTORS>(s, VECTORS * S::N);
+                c += VECTORS * S::N;
+            }
+            while c < cols {
+                window(c).fold::<S, F, 1>(s, cols - c);
+                c += S::N;
             }
         }
     }
-    if F::Acc::COUNT > 1 {
-        // SAFETY: the finished accumulators are in `out` and in the second one's first lane.
-        unsafe { results::<S, F>(s, rows, cols, base.wrapping_add(columns.gap), out) };
-    }
 }
 
-/// Columns and their lanes.
-struct Columns<S: Simd, M> {
+/// Registers of columns that are folded at once, in chains that do not wait for each other.
+const VECTORS: usize = 4;
+
+/// Rows of a lane, at columns that are folded at once.
+struct Window<M, T> {
+    steps: usize,
     x: *const M,
-    /// Elements from a row to the next.
-    inc: isize,
-    cols: usize,
-    /// The parameter of each column, or null.
-    param: *const S::T,
-    /// The lanes of a chunk, `pitch` elements each.
-    base: *mut S::T,
-    pitch: usize,
-    lanes: usize,
-    /// Elements from an accumulator to the next one of the same lane.
+    /// Elements from a row to the next of the lane.
+    stride: isize,
+    param: *const T,
+    acc: *mut T,
+    /// Elements between accumulators.
     gap: usize,
+    is_first: bool,
 }
 
-impl<S: Simd + Access<M>, M: Storage> Columns<S, M> {
-    /// Folds the chunk of `count` rows at `from` into the lanes.
+impl<M: Storage, T: Element> Window<M, T> {
+    /// Folds `len` columns, or those that `V` registers hold.
     ///
     /// # Safety
-    /// The rows must be valid, and the work area have room for the lanes.
+    /// As [`widen_into_lanes`]; with more than one register, `len` must fill them.
     #[inline(always)]
-    unsafe fn chunk<F: Fold<S>>(&self, s: S, from: usize, count: usize) {
-        for c in (0..self.lanes * self.pitch).step_by(S::N) {
-            store_acc(
-                s,
-                self.base.wrapping_add(c),
-                self.gap,
-                S::N,
-                start::<S, F>(s),
-            );
-        }
-        let mut row = 0;
-        while row < count {
-            let rest = count - row;
-            let steps = if rest >= STEPS * self.lanes { STEPS } else { 1 };
-            for lane in 0..self.lanes.min(rest) {
-                // SAFETY: as the caller's.
-                unsafe { self.lane::<F>(s, from + row + lane, steps, lane) };
+    unsafe fn fold<S: Simd<T = T> + Access<M>, F: Fold<S>, const V: usize>(self, s: S, len: usize) {
+        let mut acc = [start::<S, F>(s); V];
+        let mut operand = [s.splat(T::ZERO); V];
+        let at = |v: usize| v * S::N;
+        for v in 0..V {
+            if !self.is_first {
+                acc[v] = load_acc::<S, F>(s, self.acc.add(at(v)), self.gap, S::N);
             }
-            row += steps * self.lanes;
-        }
-    }
-
-    /// Folds rows i, i + L, ..., `steps` of them, into a lane.
-    ///
-    /// # Safety
-    /// As [`Columns::chunk`].
-    #[inline(always)]
-    unsafe fn lane<F: Fold<S>>(&self, s: S, i: usize, steps: usize, lane: usize) {
-        let stride = self.lanes as isize * self.inc;
-        let row = self.x.wrapping_offset(i as isize * self.inc);
-        let acc = self.base.wrapping_add(lane * self.pitch);
-        for c in (0..self.cols).step_by(S::N) {
-            let (acc, mut p, len) = (acc.wrapping_add(c), row.wrapping_add(c), self.cols - c);
-            // SAFETY: these columns of the rows are valid, and lane and parameters have whole registers.
-            unsafe {
-                let mut v = load_acc::<S, F>(s, acc, self.gap, S::N);
-                let param = if self.param.is_null() {
-                    s.splat(S::T::ZERO)
-                } else {
-                    Access::<S::T>::load(s, self.param.wrapping_add(c))
-                };
-                for _ in 0..steps {
-                    let x = if len >= S::N {
-                        Access::<M>::load(s, p)
-                    } else {
-                        Access::<M>::load_partial(s, p, len)
-                    };
-                    v = F::step(s, v, x, param);
-                    p = p.wrapping_offset(stride);
-                }
-                store_acc(s, acc, self.gap, S::N, v);
+            if !self.param.is_null() {
+                operand[v] = load(s, self.param.add(at(v)), len - at(v));
             }
         }
-    }
-
-    /// Combines the lanes of a fold in any order, and writes the results.
-    ///
-    /// # Safety
-    /// The lanes must have been written; `out` must be valid for the columns.
-    #[inline(always)]
-    unsafe fn any_order<F: Fold<S>>(&self, s: S, out: *mut S::T) {
-        for c in (0..self.cols).step_by(S::N) {
-            let mut v = start::<S, F>(s);
-            for lane in 0..self.lanes {
-                let acc = self.base.wrapping_add(lane * self.pitch + c);
-                // SAFETY: lanes have whole registers.
-                v = combine::<S, F>(s, v, unsafe { load_acc::<S, F>(s, acc, self.gap, S::N) });
+        let mut p = self.x;
+        for _ in 0..self.steps {
+            for v in 0..V {
+                let x = load(s, p.wrapping_add(at(v)), len - at(v));
+                acc[v] = F::step(s, acc[v], x, operand[v]);
             }
-            // SAFETY: as the caller's.
-            unsafe { store(s, out.add(c), self.cols - c, F::result(s, v, 1)) };
+            p = p.wrapping_offset(self.stride);
+        }
+        for v in 0..V {
+            store_acc(s, self.acc.add(at(v)), self.gap, S::N, acc[v]);
         }
     }
 }

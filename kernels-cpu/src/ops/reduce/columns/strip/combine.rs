@@ -10,7 +10,7 @@ use crate::ops::{load, store};
 use crate::simd::{Outlined, Simd};
 
 /// A chunk whose rows have been folded into its lanes, and the results of the chunks before it, for one accumulator.
-pub struct CombineChunk<S: Simd, F> {
+pub(super) struct CombineChunk<S: Simd, F> {
     /// The lanes of the chunk, `pitch` elements each.
     pub base: *mut S::T,
     pub pitch: usize,
@@ -166,7 +166,7 @@ pub(super) fn combine_groups<S: Simd, F: Fold<S>>(s: S, mut v: [F::Acc; GROUPS])
 /// # Safety
 /// Both must be valid for `cols` elements.
 #[inline(always)]
-pub unsafe fn results<S: Simd, F: Fold<S>>(
+pub(super) unsafe fn results<S: Simd, F: Fold<S>>(
     s: S,
     rows: usize,
     cols: usize,

@@ -37,7 +37,7 @@ use crate::ops::reduce::fold::Accumulators;
 use crate::ops::reduce::leaf::has_nan;
 use crate::ops::{load, store};
 use crate::simd::Simd;
-pub(super) use combine::{CombineChunk, results};
+use combine::{CombineChunk, results};
 pub use plan::LaneAssignment;
 use plan::{StripPlan, StripShape};
 

@@ -54,16 +54,6 @@ impl LaneAssignment {
         Self { chunk, lanes }
     }
 
-    /// Returns the rows of a chunk.
-    pub fn rows(self) -> usize {
-        self.chunk
-    }
-
-    /// Returns the lanes of a chunk.
-    pub fn lanes(self) -> usize {
-        self.lanes
-    }
-
     /// Elements of work area for a column of `rows` rows: the lanes and the digits of the binary counter of chunks, for
     /// each of `accs` accumulators, and the parameters for the lanes of one group.
     pub fn work_per_column(self, rows: usize, accs: usize) -> usize {
@@ -71,7 +61,7 @@ impl LaneAssignment {
     }
 
     /// Digits of the binary counter of chunks, see [`CombineChunk`](super::combine::CombineChunk).
-    pub fn digits(self, rows: usize) -> usize {
+    pub(super) fn digits(self, rows: usize) -> usize {
         (usize::BITS - rows.div_ceil(self.chunk).leading_zeros()) as usize
     }
 }
