@@ -242,8 +242,7 @@ avx2!(f64, __m256d, __m256i, 4, masks MASKS_64, set1 _mm256_set1_pd, first _mm25
     unzip unzip_f64, permute permute_f64, load_halves load_halves_f64, slots [0, 2, 1, 3],
     rows [0, 2, 1, 3]);
 
-/// Loads and stores of eight 16-bit elements. Fewer go through the stack, because AVX2 has no masked loads and stores
-/// of 16-bit elements.
+/// Loads and stores of eight 16-bit elements. AVX2 has no masked loads and stores of fewer.
 macro_rules! half {
     ($M:ty, widen $widen:ident, round $round:ident) => {
         impl Access<$M> for Avx2<f32> {
@@ -254,12 +253,8 @@ macro_rules! half {
             }
             #[inline(always)]
             unsafe fn load_partial(self, p: *const $M, n: usize) -> __m256 {
-                let mut buffer = [<$M>::default(); 8];
-                // SAFETY: the caller vouches for n <= 8 elements; the buffer has 8.
-                unsafe {
-                    p.copy_to_nonoverlapping(buffer.as_mut_ptr(), n);
-                    self.load(buffer.as_ptr())
-                }
+                // SAFETY: the caller vouches for n <= 8 elements; the token for the instructions.
+                unsafe { $widen(load_words(p.cast(), n)) }
             }
             #[inline(always)]
             unsafe fn store(self, p: *mut $M, v: __m256) {
@@ -268,12 +263,8 @@ macro_rules! half {
             }
             #[inline(always)]
             unsafe fn store_partial(self, p: *mut $M, n: usize, v: __m256) {
-                let mut buffer = [<$M>::default(); 8];
-                // SAFETY: the caller vouches for n <= 8 elements; the buffer has 8.
-                unsafe {
-                    self.store(buffer.as_mut_ptr(), v);
-                    buffer.as_ptr().copy_to_nonoverlapping(p, n);
-                }
+                // SAFETY: the caller vouches for n <= 8 elements; the token for the instructions.
+                unsafe { store_words(p.cast(), n, $round(v)) }
             }
             #[inline(always)]
             unsafe fn stream(self, p: *mut $M, v: __m256) {
@@ -282,6 +273,60 @@ macro_rules! half {
             }
         }
     };
+}
+
+/// Loads n <= 8 words, by accesses that overlap; the others are 0.
+///
+/// # Safety
+/// `p` must be valid for them, the CPU have AVX2.
+#[inline(always)]
+unsafe fn load_words(p: *const u16, n: usize) -> __m128i {
+    // SAFETY: as the caller's; every access lies within the n words.
+    unsafe {
+        let (low, high) = match n {
+            4.. => {
+                let last = p.add(n - 4).cast::<u64>().read_unaligned();
+                // Twice half the shift, which may be 64.
+                let half = 8 * (8 - n);
+                (p.cast::<u64>().read_unaligned(), last >> half >> half)
+            }
+            2.. => {
+                let last: u64 = p.add(n - 2).cast::<u32>().read_unaligned().into();
+                let first: u64 = p.cast::<u32>().read_unaligned().into();
+                (first | last >> (16 * (4 - n)) << 32, 0)
+            }
+            1 => (p.read_unaligned().into(), 0),
+            0 => (0, 0),
+        };
+        _mm_set_epi64x(high as i64, low as i64)
+    }
+}
+
+/// Stores the first n <= 8 words, by accesses that overlap.
+///
+/// # Safety
+/// As [`load_words`], for writing.
+#[inline(always)]
+unsafe fn store_words(p: *mut u16, n: usize, v: __m128i) {
+    // SAFETY: as the caller's; every access lies within the n words.
+    unsafe {
+        let low = _mm_cvtsi128_si64(v) as u64;
+        match n {
+            4.. => {
+                let high = _mm_extract_epi64::<1>(v) as u64;
+                let last = (u128::from(high) << 64 | u128::from(low)) >> (16 * (n - 4));
+                p.cast::<u64>().write_unaligned(low);
+                p.add(n - 4).cast::<u64>().write_unaligned(last as u64);
+            }
+            2.. => {
+                p.cast::<u32>().write_unaligned(low as u32);
+                let last = (low >> (16 * (n - 2))) as u32;
+                p.add(n - 2).cast::<u32>().write_unaligned(last);
+            }
+            1 => p.write_unaligned(low as u16),
+            0 => {}
+        }
+    }
 }
 
 #[inline(always)]
