@@ -1,6 +1,7 @@
 //! How a call runs: CPU level, threads, scratch memory.
 
 mod control_word;
+mod tasks;
 #[cfg(feature = "std")]
 mod thread_buffer;
 
@@ -10,7 +11,7 @@ use core::mem::MaybeUninit;
 use crate::detect::Extensions;
 use crate::error::{Error, Result};
 use crate::level::Level;
-use control_word::ControlWord;
+pub(crate) use tasks::{Shared, share};
 
 /// A set of threads that a caller lends to calls, with [`Exec::with_pool`]. `Pool` (feature `pool`) is one.
 ///
@@ -210,9 +211,9 @@ impl<'a> Exec<'a> {
 
     /// Runs `run(0)`, ..., `run(tasks - 1)`: several tasks on the pool, one on the calling thread.
     #[inline]
-    pub(crate) fn run(&self, tasks: usize, run: &(dyn Fn(usize) + Sync)) {
+    pub(crate) fn run(&self, tasks: usize, run: &(impl Fn(usize) + Sync)) {
         match self.pool {
-            Some(pool) if tasks > 1 => run_on(pool, tasks, run),
+            Some(pool) if tasks > 1 => tasks::run_on(pool, tasks, run),
             _ => (0..tasks).for_each(run),
         }
     }
@@ -263,7 +264,7 @@ impl<'a> Exec<'a> {
         };
         let result = match tasks.checked_mul(bytes) {
             Some(needed) if needed <= workspace.len() => Ok(body(&Scratch {
-                workspace: Some(Shared(workspace.as_mut_ptr())),
+                workspace: Some(Shared::new(workspace.as_mut_ptr())),
                 bytes,
             })),
             needed => Err(Error::WorkspaceTooSmall {
@@ -296,52 +297,11 @@ impl<'a> Exec<'a> {
         };
         let needed = tasks.saturating_mul(bytes);
         let result = body(&Scratch {
-            workspace: Some(Shared(workspace.as_mut_ptr())),
+            workspace: Some(Shared::new(workspace.as_mut_ptr())),
             bytes: if needed <= workspace.len() { bytes } else { 0 },
         });
         self.workspace.set(Some(workspace));
         result
-    }
-}
-
-/// Runs tasks on a pool, with the control word of the calling thread. Not inlined: all callers share one copy.
-#[inline(never)]
-fn run_on(pool: &dyn ParallelFor, tasks: usize, run: &(dyn Fn(usize) + Sync)) {
-    let control = ControlWord::get();
-    pool.parallel_for(tasks, &|task| control.with(|| run(task)));
-}
-
-/// Returns the units per task, rounded up. (`max` because the compiler does not know that `tasks` > 0, and would keep a
-/// panic for division by zero.)
-#[inline]
-pub(crate) fn share(units: usize, tasks: usize) -> usize {
-    units.div_ceil(tasks.max(1))
-}
-
-/// A pointer that tasks share. Each task accesses its own part only.
-pub(crate) struct Shared<T>(*mut T);
-
-// SAFETY: only an address; every use of it says why it does not race.
-unsafe impl<T> Send for Shared<T> {}
-// SAFETY: as above.
-unsafe impl<T> Sync for Shared<T> {}
-
-impl<T> Clone for Shared<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Shared<T> {}
-
-impl<T> Shared<T> {
-    pub(crate) fn new(p: *const T) -> Self {
-        Self(p.cast_mut())
-    }
-    /// Returns the pointer. (A method, so that closures capture the wrapper, which is `Sync`, and not the field.)
-    #[inline(always)]
-    pub(crate) fn get(self) -> *mut T {
-        self.0
     }
 }
 

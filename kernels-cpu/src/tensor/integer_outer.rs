@@ -52,7 +52,7 @@ fn element(p: *mut u8, step: isize, i: usize) -> *mut u8 {
 ///
 /// # Safety
 /// The tensors must be of this type and valid, and have passed [`check_outer`](super::vectors::check_outer).
-#[cfg_attr(not(precompiled), inline)]
+#[inline]
 pub unsafe fn outer(exec: &Exec<'_>, of: IntegerType, (x, y, out): Vectors) -> Result<()> {
     let level = exec.level()?;
     let [rs, cs] = out.strides;
@@ -69,7 +69,7 @@ pub unsafe fn outer(exec: &Exec<'_>, of: IntegerType, (x, y, out): Vectors) -> R
 ///
 /// # Safety
 /// As [`outer`].
-#[cfg_attr(not(precompiled), inline)]
+#[inline]
 pub unsafe fn ger(exec: &Exec<'_>, of: IntegerType, alpha: f64, (x, y, a): Vectors) -> Result<()> {
     /// Bytes of a block of the vector that is scaled.
     const BLOCK: usize = 4 << 10;

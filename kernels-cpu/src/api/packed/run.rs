@@ -171,6 +171,7 @@ unsafe fn copy_rows_in_tasks(
 ///
 /// # Safety
 /// It must be valid, and `out` for as many elements.
+#[inline(never)]
 unsafe fn copy_rows(b: Matrix<*const u8>, (k, n): (usize, usize), element: usize, out: *mut u8) {
     /// The bytes of a column in a cache line of the source are used while that is in L1.
     const COLUMNS: usize = 64;
