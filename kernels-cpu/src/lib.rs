@@ -252,14 +252,9 @@ pub mod backend {
         pub use crate::ops::reduce::fold::*;
     }
     /// Models of instructions, for tests.
-    #[cfg(all(
-        feature = "models",
-        feature = "std",
-        target_arch = "x86_64",
-        target_os = "linux"
-    ))]
+    #[cfg(feature = "models")]
     pub mod models {
-        pub use crate::isa::amx::model::stand_for_instructions;
+        pub use crate::isa::models::stand_in;
     }
     /// Roundings on the way to 16 bits.
     pub mod half {

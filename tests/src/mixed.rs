@@ -219,16 +219,26 @@ impl Config {
     }
 }
 
-/// Returns the extensions of this machine. If it has AVX-512 and no AMX, a model of the tiles stands for them, so that packing,
-/// the condition of bf16 and the edges of tiles are tested there too. So it does on any machine with DIPTYCH_TEST_MODELS=1.
+/// Returns the extensions of this machine. Models stand for AMX and AVX512-BF16 where it has them not, so that packing, the
+/// condition of bf16 and the edges of tiles are tested everywhere; with DIPTYCH_TEST_MODELS=1 also where it has them.
 fn with_models() -> Extensions {
-    #[cfg(all(feature = "pool", target_arch = "x86_64", target_os = "linux"))]
+    #[cfg(feature = "pool")]
     {
-        let amx = Extensions::AMX_INT8.and(Extensions::AMX_BF16);
-        let is_wanted = std::env::var_os("DIPTYCH_TEST_MODELS").is_some_and(|value| value == "1");
-        if is_wanted || !Extensions::of_this_machine().has(amx) {
-            diptych::backend::models::stand_for_instructions();
-        }
+        static ONCE: std::sync::Once = std::sync::Once::new();
+        ONCE.call_once(|| {
+            let [int8, bf16] = [Extensions::AMX_INT8, Extensions::AMX_BF16];
+            let all = int8.and(bf16).and(Extensions::AVX512_BF16);
+            let wanted = std::env::var_os("DIPTYCH_TEST_MODELS").is_some_and(|value| value == "1");
+            let here = Extensions::of_this_machine();
+            // The tiles have one model.
+            let has_tiles = here.has(int8.and(bf16));
+            let missing = match (wanted, has_tiles) {
+                (true, _) => all,
+                (false, true) => all.without(here),
+                (false, false) => all.without(here.without(int8.and(bf16))),
+            };
+            diptych::backend::models::stand_in(missing);
+        });
     }
     Extensions::of_this_machine()
 }

@@ -25,18 +25,43 @@ impl Extensions {
     /// AMX-BF16: products of bf16 on the AVX-512 level, in tiles. Linux, feature `std`.
     pub const AMX_BF16: Self = Self(1 << 4);
 
+    /// AVX512-BF16: products of bf16 on the AVX-512 level, where it is faster than FMA: on CPUs of AMD.
+    pub const AVX512_BF16: Self = Self(1 << 5);
+
     /// All extensions, each with its name.
-    pub const ALL: [(Self, &'static str); 5] = [
+    pub const ALL: [(Self, &'static str); 6] = [
         (Self::AVX512_VNNI, "avx512_vnni"),
         (Self::AVX_VNNI, "avx_vnni"),
         (Self::AMX_INT8, "amx_int8"),
         (Self::NEON_DOT, "neon_dot"),
         (Self::AMX_BF16, "amx_bf16"),
+        (Self::AVX512_BF16, "avx512_bf16"),
     ];
 
     /// Returns whether all of `others` are in the set.
     pub const fn has(self, others: Self) -> bool {
         self.0 & others.0 == others.0
+    }
+
+    /// Returns whether any of `others` is in the set.
+    #[cfg(feature = "models")]
+    pub(crate) const fn intersects(self, others: Self) -> bool {
+        self.0 & others.0 != 0
+    }
+
+    #[cfg(feature = "models")]
+    pub(crate) const fn bits(self) -> u16 {
+        self.0
+    }
+
+    #[cfg(feature = "models")]
+    pub(crate) const fn of_bits(bits: u16) -> Self {
+        Self(bits)
+    }
+
+    /// Returns the extensions that are missing in `others`.
+    pub const fn without(self, others: Self) -> Self {
+        Self(self.0 & !others.0)
     }
 
     /// Returns the extensions of both sets.
@@ -51,14 +76,9 @@ impl Extensions {
     pub fn of_this_machine() -> Self {
         static FOUND: AtomicU16 = AtomicU16::new(0);
         const IS_KNOWN: u16 = 1 << 15;
-        #[cfg(all(
-            feature = "models",
-            feature = "std",
-            target_arch = "x86_64",
-            target_os = "linux"
-        ))]
-        if crate::isa::amx::model::is_on() {
-            return super::x86::extensions_with_models();
+        #[cfg(feature = "models")]
+        if crate::isa::models::modelled() != Self::NONE {
+            return Self::with_models();
         }
         let found = FOUND.load(Relaxed);
         if found & IS_KNOWN != 0 {
@@ -67,6 +87,21 @@ impl Extensions {
         let found = Self::detect();
         FOUND.store(found.0 | IS_KNOWN, Relaxed);
         found
+    }
+
+    /// The extensions of this machine, and those for which models stand.
+    #[cfg(feature = "models")]
+    fn with_models() -> Self {
+        let modelled = crate::isa::models::modelled();
+        // The panels of AMX are packed with AVX-512.
+        let possible = if cfg!(all(feature = "std", target_os = "linux"))
+            && crate::Level::Avx512.is_available()
+        {
+            modelled
+        } else {
+            Self(modelled.0 & Self::AVX512_BF16.0)
+        };
+        Self::detect().and(possible)
     }
 
     #[cold]

@@ -10,6 +10,7 @@ use super::{Extensions, Geometry};
 #[cfg(all(target_os = "linux", feature = "std"))]
 use crate::isa::amx;
 use crate::level::Level;
+use crate::ops::mixed::half::pairs;
 
 /// The words of cpuid, and XCR0, on which levels depend.
 #[derive(Clone, Copy, Default)]
@@ -75,7 +76,8 @@ pub fn levels(id: &Cpuid) -> u8 {
 /// The extensions of this CPU, each with the level that uses it.
 pub fn extensions() -> Extensions {
     const AVX512_VNNI: u32 = 1 << 11; // Leaf 7, ecx.
-    const AVX_VNNI: u32 = 1 << 4; // Leaf 7.1, eax.
+    const AVX_VNNI: u32 = 1 << 4; // Leaf 7.1, eax, as the next.
+    const AVX512_BF16: u32 = 1 << 5;
     #[cfg(all(target_os = "linux", feature = "std"))]
     const AMX_TILE: u32 = 1 << 24; // Leaf 7, edx, as the next two.
     #[cfg(all(target_os = "linux", feature = "std"))]
@@ -88,12 +90,24 @@ pub fn extensions() -> Extensions {
         return Extensions::NONE;
     }
     let leaf7 = __cpuid_count(7, 0);
+    let leaf7_1 = if leaf7.eax >= 1 {
+        __cpuid_count(7, 1).eax
+    } else {
+        0
+    };
     let mut found = Extensions::NONE;
-    if leaf7.eax >= 1 && __cpuid_count(7, 1).eax & AVX_VNNI != 0 {
+    if leaf7_1 & AVX_VNNI != 0 {
         found = found.and(Extensions::AVX_VNNI);
     }
     if has(Level::Avx512) && leaf7.ecx & AVX512_VNNI != 0 {
         found = found.and(Extensions::AVX512_VNNI);
+    }
+    // On Sapphire and Emerald Rapids VDPBF16PS takes two cycles, twice as long as the two FMA that it replaces.
+    if has(Level::Avx512) && leaf7_1 & AVX512_BF16 != 0 && is_of_amd() {
+        // SAFETY: the CPU has the instruction, and the operating system saves the registers.
+        if unsafe { pairs::rounds_as_fma() } {
+            found = found.and(Extensions::AVX512_BF16);
+        }
     }
     #[cfg(all(target_os = "linux", feature = "std"))]
     if has(Level::Avx512) && leaf7.edx & AMX_TILE != 0 && saves_tiles() {
@@ -111,15 +125,13 @@ pub fn extensions() -> Extensions {
     found
 }
 
-/// The extensions of this CPU and, if it has AVX-512, those of which there are models.
-#[cfg(all(feature = "models", target_os = "linux", feature = "std"))]
-pub fn extensions_with_models() -> Extensions {
-    let modelled = Extensions::AMX_INT8.and(Extensions::AMX_BF16);
-    if levels(&Cpuid::read()) >> Level::Avx512 as u8 & 1 == 1 {
-        extensions().and(modelled)
-    } else {
-        extensions()
-    }
+/// Whether the vendor is AMD: "AuthenticAMD" (APM vol. 3, CPUID Fn0000_0000).
+fn is_of_amd() -> bool {
+    let id = __cpuid(0);
+    [id.ebx, id.edx, id.ecx]
+        .map(u32::to_le_bytes)
+        .as_flattened()
+        == b"AuthenticAMD"
 }
 
 /// Whether the operating system saves the tiles and their configuration. The CPU must have OSXSAVE.

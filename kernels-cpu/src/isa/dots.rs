@@ -1,4 +1,4 @@
-//! The instructions that multiply words of integers.
+//! The instructions that multiply words: of integers, or of pairs of bf16.
 
 use crate::ops::mixed::words::Dot;
 
@@ -71,11 +71,58 @@ mod x86 {
         unsafe { _mm256_set1_epi32(word as i32) }
     }
 
+    #[inline(always)]
+    fn pairs(words: __m512i) -> __m512bh {
+        // SAFETY: both are 64 bytes of any bits.
+        unsafe { core::mem::transmute(words) }
+    }
+
+    #[inline(always)]
+    fn high(words: __m512i) -> __m512 {
+        // SAFETY: called by kernels with AVX-512.
+        unsafe { _mm512_castsi512_ps(_mm512_and_si512(words, _mm512_set1_epi32(!0xFFFF))) }
+    }
+
+    #[inline(always)]
+    fn low(words: __m512i) -> __m512 {
+        // SAFETY: as above.
+        unsafe { _mm512_castsi512_ps(_mm512_slli_epi32::<16>(words)) }
+    }
+
+    /// # Safety
+    /// `p` must be valid for reading a register.
+    #[inline(always)]
+    unsafe fn load_floats(p: *const __m512) -> __m512 {
+        // SAFETY: as the caller's.
+        unsafe { _mm512_loadu_ps(p.cast()) }
+    }
+
+    /// # Safety
+    /// `p` must be valid for writing a register.
+    #[inline(always)]
+    unsafe fn store_floats(p: *mut __m512, v: __m512) {
+        // SAFETY: as the caller's.
+        unsafe { _mm512_storeu_ps(p.cast(), v) }
+    }
+
     dot! {
         /// VPDPBUSD of AVX512-VNNI: four unsigned bytes of A times four signed bytes of B. Not VPDPBUSDS, which saturates.
         Vnni512: u32 [__m512i], i32 [__m512i; 16],
         zero _mm512_setzero_si512(), load_sums _mm512_loadu_si512, store_sums _mm512_storeu_si512, add _mm512_add_epi32,
         load _mm512_loadu_si512, splat set_u32_512, dot _mm512_dpbusd_epi32
+    }
+    dot! {
+        /// VDPBF16PS: two steps of a chain, of which the upper half of a word is the first.
+        Vdpbf16ps: u32 [__m512i], f32 [__m512; 16],
+        zero _mm512_setzero_ps(), load_sums load_floats, store_sums store_floats, add _mm512_add_ps,
+        load _mm512_loadu_si512, splat set_u32_512, dot |sums, a, b| _mm512_dpbf16_ps(sums, pairs(a), pairs(b))
+    }
+    dot! {
+        /// The same by two FMA, without flushing.
+        FmaPairs512: u32 [__m512i], f32 [__m512; 16],
+        zero _mm512_setzero_ps(), load_sums load_floats, store_sums store_floats, add _mm512_add_ps,
+        load _mm512_loadu_si512, splat set_u32_512,
+        dot |sums, a, b| _mm512_fmadd_ps(low(a), low(b), _mm512_fmadd_ps(high(a), high(b), sums))
     }
     dot! {
         /// VPDPBUSD of AVX-VNNI.

@@ -68,6 +68,8 @@ pub mod interleave;
 mod lanes256;
 #[cfg(target_arch = "x86_64")]
 mod lanes512;
+#[cfg(feature = "models")]
+pub mod models;
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 pub mod neon;
 pub mod portable;

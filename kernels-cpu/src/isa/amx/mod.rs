@@ -8,6 +8,9 @@ pub mod model;
 
 use core::arch::asm;
 
+#[cfg(feature = "models")]
+use crate::detect::Extensions;
+
 /// The tile configuration (Intel SDM vol. 1, 18.4): palette 1, all eight tiles of 16 rows of 64 bytes.
 #[repr(C, align(64))]
 struct Configuration {
@@ -54,7 +57,8 @@ pub unsafe fn request() -> bool {
 #[inline(always)]
 fn is_modelled() -> bool {
     #[cfg(feature = "models")]
-    return model::is_on();
+    return crate::isa::models::modelled()
+        .intersects(Extensions::AMX_INT8.and(Extensions::AMX_BF16));
     #[cfg(not(feature = "models"))]
     false
 }

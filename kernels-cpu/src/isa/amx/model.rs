@@ -2,22 +2,8 @@
 //! TDPBF16PS), in plain Rust.
 #![allow(unsafe_op_in_unsafe_fn)]
 
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
 use super::{Instruction, ROW, ROWS, TILE, Tiles};
-
-static IS_ON: AtomicBool = AtomicBool::new(false);
-
-/// Makes the model stand for the instructions in the whole process: a machine with AVX-512 then has AMX.
-pub fn stand_for_instructions() {
-    IS_ON.store(true, Relaxed);
-}
-
-/// Whether it does.
-#[inline]
-pub fn is_on() -> bool {
-    IS_ON.load(Relaxed)
-}
+use crate::isa::models::flushed;
 
 /// See [`Instruction::multiply`].
 ///
@@ -76,18 +62,9 @@ unsafe fn halves(sum: u32, a: *const u8, b: *const u8) -> u32 {
     flushed(flushed(f32::from_bits(sum)) + products).to_bits()
 }
 
-/// Zero of the same sign for a subnormal number.
-fn flushed(x: f32) -> f32 {
-    if x.is_subnormal() {
-        0.0_f32.copysign(x)
-    } else {
-        x
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::{Panel, enter, leave};
+    use super::super::{Panel, enter, is_modelled, leave};
     use super::*;
     use crate::detect::Extensions;
     use std::vec;
@@ -129,7 +106,7 @@ mod tests {
                 (Instruction::Tdpbf16ps, Extensions::AMX_BF16),
             ];
             for (instruction, extension) in instructions {
-                if is_on() || !here.has(extension) {
+                if is_modelled() || !here.has(extension) {
                     continue;
                 }
                 let product = |by_model: bool| {

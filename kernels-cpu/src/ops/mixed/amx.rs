@@ -2,6 +2,7 @@
 
 use core::arch::x86_64::*;
 
+use super::half::flushing::{HEADER, flushes_nothing, least_of};
 use super::half::{BLOCK, SEGMENT};
 use super::routines::{Panels, Routines, Tile};
 use crate::api::mixed::Integers;
@@ -238,36 +239,6 @@ pub fn routines(operands: Integers) -> Option<&'static Routines> {
         Integers::U8I8 => Some(const { &of(unsigned, super::integers::in_place::<u8, i8, i32>) }),
         Integers::I32 | Integers::I64 => None,
     }
-}
-
-// bf16.
-//
-// TDPBF16PS computes the canonical order, except that it takes subnormal numbers as zero and flushes subnormal results. Let q
-// be the least exponent of a nonzero product of the two micro-panels in a segment: of the least nonzero magnitude in A times
-// that in B. All products are multiples of 2^(q - 14), and rounding to nearest keeps a multiple of a power of two one, so no
-// nonzero partial sum is smaller. If that is at least 2^-126 and no element is subnormal, nothing is flushed, and the bits are
-// those of FMA. The header of a packed micro-panel has the least exponent; where the condition fails, `exact` computes the
-// sums by FMA from the same panels.
-
-/// The biased exponents whose sum is that of 2^(-126 + 14), twice the bias of 127 added.
-const LEAST_EXPONENTS: u16 = 142;
-/// The bytes of the header for each row or column.
-const HEADER: usize = 4;
-
-/// The lesser of two magnitudes that are not 0; 0 if both are.
-fn least_of(a: u16, b: u16) -> u16 {
-    a.wrapping_sub(1).min(b.wrapping_sub(1)).wrapping_add(1)
-}
-
-/// Whether TDPBF16PS flushes nothing in the product of panels with these least magnitudes.
-const fn flushes_nothing(a: u16, b: u16) -> bool {
-    const FRACTION: u32 = 7;
-    const LEAST_NORMAL: u16 = 1 << FRACTION;
-    a == 0
-        || b == 0
-        || a >= LEAST_NORMAL
-            && b >= LEAST_NORMAL
-            && (a >> FRACTION) + (b >> FRACTION) >= LEAST_EXPONENTS
 }
 
 /// The sums of a segment of a micro-tile of two by two tiles.

@@ -21,7 +21,7 @@
 //!
 //! Then alpha, beta, bias and clamp, each step rounded once, and one rounding to the type of C. A NaN is the canonical one. The
 //! order is the same for products with one row or column, so a row has the same bits in any batch. It is what TDPBF16PS
-//! computes, wherever that does not flush subnormal numbers to zero (`amx`).
+//! computes, and VDPBF16PS, wherever they do not flush subnormal numbers to zero (`half::flushing`).
 //!
 //! # Loops
 //!

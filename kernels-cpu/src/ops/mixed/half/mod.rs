@@ -3,7 +3,9 @@
 //! The order of rounding is that of the module: `C` is the sum of segments of [`SEGMENT`] steps, a segment the sum of
 //! blocks of [`BLOCK`] steps, and a block the sum of two chains of FMA, over its even and its odd steps.
 
+pub mod flushing;
 mod in_place;
+pub mod pairs;
 
 use super::product::MixedGemm;
 use super::routines::{Panels, Routines, Tile, nothing};
@@ -15,7 +17,7 @@ use crate::half::{bf16, f16};
 use crate::level::Level;
 use crate::matrix::Matrix;
 use crate::ops::gemm::transpose::transpose;
-use crate::ops::{load, store};
+use crate::ops::{load, prefers_small_code, store};
 use crate::simd::{Access, Simd};
 
 pub use crate::ops::order::{HALF_BLOCK as BLOCK, HALF_SEGMENT as SEGMENT};
@@ -91,7 +93,11 @@ unsafe fn block<S: Simd<T = f32>, const MR: usize, const NV: usize>(
 ) {
     /// A loop of few iterations is worth unrolling: its end is not predicted.
     const UNROLLED: usize = 4;
-    let whole = pairs / UNROLLED * UNROLLED;
+    let whole = if prefers_small_code::<S>() {
+        0
+    } else {
+        pairs / UNROLLED * UNROLLED
+    };
     if holds_both_chains::<S>() {
         for first in (0..whole).step_by(UNROLLED) {
             for pair in first..first + UNROLLED {
@@ -360,10 +366,20 @@ routines!(neon: Neon, target_feature(enable = "neon"), rows [1 2 3 4 5 6] of 6, 
 /// Returns the routines of 16-bit numbers that are fastest with these instructions, which the machine must have.
 #[cfg_attr(not(precompiled), inline)]
 pub fn routines(of: Half, level: Level, extensions: Extensions) -> &'static Routines {
-    let _ = extensions;
     #[cfg(all(target_arch = "x86_64", target_os = "linux", feature = "std"))]
     if level == Level::Avx512 && of == Half::Bf16 && extensions.has(Extensions::AMX_BF16) {
         return super::amx::BF16;
+    }
+    if of == Half::Bf16 && extensions.has(Extensions::AVX512_BF16) {
+        // A model serves every level.
+        #[cfg(feature = "models")]
+        if crate::isa::models::modelled().has(Extensions::AVX512_BF16) {
+            return pairs::model::ROUTINES;
+        }
+        #[cfg(target_arch = "x86_64")]
+        if level == Level::Avx512 {
+            return pairs::avx512::ROUTINES;
+        }
     }
     match level {
         #[cfg(target_arch = "x86_64")]
