@@ -54,11 +54,15 @@ def hello(_):
 
 
 def aligned(shape, dtype, random):
-    """An array aligned to a cache line, with random magnitudes of 0.7 to 1.4 and either sign."""
+    """An array aligned to a cache line: any integers, or random magnitudes of 0.7 to 1.4 with either sign."""
     size = int(np.prod(shape))
     memory = np.empty(size * np.dtype(dtype).itemsize + LINE, np.uint8)
     start = -memory.ctypes.data % LINE
     array = memory[start : start + size * np.dtype(dtype).itemsize].view(dtype)
+    if np.issubdtype(dtype, np.integer):
+        ends = np.iinfo(dtype)
+        array[:] = random.integers(ends.min, ends.max, size, dtype, endpoint=True)
+        return array.reshape(shape)
     random.random(out=array, dtype=dtype)
     array *= 0.7
     array += 0.7
@@ -150,7 +154,7 @@ def products(op, q, make):
         a, b, c = (make((q["batch"], *s)) for s in ((m, k), (k, n), (m, n)))
         ta, tb, tc = map(tensor, (a, b, c))
         return lambda: np.matmul(a, b, out=c), lambda: torch.bmm(ta, tb, out=tc)
-    if op != "gemm":
+    if op not in ("gemm", "matmul"):
         return None
     a = make((k, m)).T if form.endswith("_a") else make((m, k))
     b = make((n, k)).T if form.endswith("_b") else make((k, n))
@@ -211,14 +215,15 @@ def tensor(array):
 
 
 READY = {}
+DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64} if np else {}
 
 
 def prepare(q):
     """Makes the operands and the functions to be timed."""
     READY.clear()
-    if not np:
+    dtype = DTYPES.get(q["dtype"])
+    if not dtype:
         return {"ready": []}
-    dtype = {"f32": np.float32, "f64": np.float64}[q["dtype"]]
     random = np.random.default_rng(1)
 
     def make(shape):
@@ -255,7 +260,7 @@ def results(q):
     """The results of each library, as float64."""
     if not np:
         return {"results": {}}
-    dtype = {"f32": np.float32, "f64": np.float64}[q["dtype"]]
+    dtype = DTYPES[q["dtype"]]
     files = zip(q["files"], q["shapes"])
     arrays = [np.fromfile(path, dtype).reshape(shape) for path, shape in files]
     operations = {

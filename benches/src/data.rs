@@ -33,20 +33,30 @@ pub struct Buffer<T> {
 }
 
 impl<T: Real> Buffer<T> {
-    /// Returns `len` random values with magnitudes of 0.7 to 1.4 and either sign, which depend only on the seed. Their
-    /// sums and products do not overflow or underflow soon, and no value is subnormal.
+    /// Returns `len` random values ([`random`]), which depend only on the seed.
     pub fn random(len: usize, seed: u64) -> Self {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        Self::filled(len, || T::of(random(&mut rng)))
+    }
+}
+
+/// Returns a random value with a magnitude of 0.7 to 1.4 and either sign. Sums and products of such values do not overflow
+/// or underflow soon, and none is subnormal.
+pub fn random(rng: &mut fastrand::Rng) -> f64 {
+    let magnitude = 0.7 + 0.7 * rng.f64();
+    if rng.bool() { magnitude } else { -magnitude }
+}
+
+impl<T: Copy + Default> Buffer<T> {
+    /// Returns `len` values.
+    pub fn filled(len: usize, value: impl FnMut() -> T) -> Self {
         const LINE: usize = 64;
         let padding = LINE / size_of::<T>();
         let mut memory: Vec<T> = Vec::with_capacity(len + padding);
         ask_for_huge_pages(&mut memory);
         let start = memory.as_ptr().align_offset(LINE);
-        memory.resize(start, T::ZERO);
-        let mut random = fastrand::Rng::with_seed(seed);
-        memory.resize_with(start + len, || {
-            let magnitude = 0.7 + 0.7 * random.f64();
-            T::of(if random.bool() { magnitude } else { -magnitude })
-        });
+        memory.resize(start, T::default());
+        memory.resize_with(start + len, value);
         Self { memory, start, len }
     }
 }

@@ -7,6 +7,7 @@ pub mod ceiling;
 pub mod crates;
 pub mod data;
 pub mod library;
+pub mod mixed;
 pub mod python;
 pub mod registry;
 pub mod timing;

@@ -2,11 +2,13 @@
 //! library, and to OpenBLAS if it is installed, compute the same as the benches.
 
 use anyhow::{Context, Result, ensure};
-use diptych::Exec;
+use diptych::{Exec, MatMut, MatRef, MatmulOptions, Multiply, bf16, f16, matmul};
 use diptych_benches::bench::{Bench, Form, Work};
 use diptych_benches::blas::{Blas, Kind};
+use diptych_benches::crates;
 use diptych_benches::data::{Operands, Real, Shape, Size};
 use diptych_benches::library::Diptych;
+use diptych_benches::mixed::{Factor, Matrices};
 use diptych_benches::registry::benches;
 use diptych_benches::timing::Clock;
 use std::process::Command;
@@ -22,6 +24,7 @@ fn a_comparison_needs_no_peer() -> Result<()> {
     compare.arg(&library.shared).arg("--out").arg(dir.path());
     compare.args(["--only", "gemm f32 4x4x4", "--only", "gemm f32 8x8x8"]);
     compare.args(["--only", "sum_rows", "--only", "dot f64 4"]);
+    compare.args(["--only", "matmul bf16 64x64x64"]);
     for variable in ["PYTHON", "OPENBLAS", "MKL", "BLIS"] {
         compare.env(format!("DIPTYCH_{variable}"), "/not/there");
     }
@@ -33,7 +36,7 @@ fn a_comparison_needs_no_peer() -> Result<()> {
     };
     let json: serde_json::Value = serde_json::from_str(&read("json")?)?;
     let cells = json["cells"].as_array().context("cells")?;
-    ensure!(cells.len() == 3, "{} cells instead of 3", cells.len());
+    ensure!(cells.len() == 4, "{} cells instead of 4", cells.len());
     for cell in cells {
         let rate = cell["rate"].as_f64().context("a rate")?;
         ensure!(rate > 0.0 && rate.is_finite(), "a rate of {rate}");
@@ -121,6 +124,47 @@ fn calls_of_the_c_library_compute_what_the_benches_do() -> Result<()> {
     let compared = same_bits::<f32>(&library)? + same_bits::<f64>(&library)?;
     ensure!(compared > 100, "only {compared} calls are known");
     Ok(())
+}
+
+/// Compares products through the C interface with those through the Rust interface, and the integers of gemmkit.
+fn same_products<F>(library: &Diptych) -> Result<()>
+where
+    F: Factor + Multiply<F, F::Product>,
+    F::Product: PartialEq,
+{
+    let shape = Shape::product(7, 12, 5);
+    let mut right = Matrices::<F>::new(shape);
+    let (a, b) = (MatRef::new(&right.a, 7, 5)?, MatRef::new(&right.b, 5, 12)?);
+    let c = MatMut::new(&mut right.c, 7, 12)?;
+    matmul(&Exec::new(), a, b, c, &MatmulOptions::default())?;
+
+    let mut operands = Matrices::<F>::new(shape);
+    let p = operands.pointers();
+    let mut samplers = Vec::new();
+    for pooled in [false, true] {
+        // SAFETY: the operands outlive the samplers, and so does the library.
+        samplers.push(unsafe { library.matmul(p, pooled, Clock::Wall)? });
+    }
+    if F::NAME == "i8" {
+        // SAFETY: as above.
+        samplers.extend(unsafe { crates::matmul("gemmkit", p, 1, Clock::Wall) });
+    }
+    for mut sampler in samplers {
+        operands.c.fill(F::Product::default());
+        sampler(1)?;
+        ensure!(operands.c[..] == right.c[..], "{}: other values", F::NAME);
+    }
+    Ok(())
+}
+
+#[test]
+fn products_of_the_c_library_are_those_of_rust() -> Result<()> {
+    let library = Diptych::load(&library::build()?.shared, 2)?;
+    same_products::<bf16>(&library)?;
+    same_products::<f16>(&library)?;
+    same_products::<i8>(&library)?;
+    same_products::<i32>(&library)?;
+    same_products::<i64>(&library)
 }
 
 fn close<T: Real>(blas: &Blas) -> Result<()> {

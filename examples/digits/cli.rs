@@ -37,7 +37,8 @@ pub struct Cli {
           value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: u32,
 
-    /// CPU level: portable, avx2, avx512 or neon [default: the best that this machine has]
+    /// CPU level: portable, avx2, avx512 or neon, without AMX [default: the best that this machine
+    /// has, with AMX where it has that]
     #[arg(long, value_name = "NAME", value_parser = level)]
     pub level: Option<Level>,
 
@@ -45,7 +46,7 @@ pub struct Cli {
     #[arg(long, value_name = "N", default_value_t = Options::default().seed)]
     seed: u64,
 
-    /// Element type
+    /// Element type; with f16 and bf16, the weights that are updated and the loss are f32
     #[arg(long, value_enum, value_name = "TYPE", default_value_t = Dtype::F32)]
     pub dtype: Dtype,
 
@@ -59,6 +60,8 @@ pub struct Cli {
 pub enum Dtype {
     F32,
     F64,
+    F16,
+    Bf16,
 }
 
 impl Cli {

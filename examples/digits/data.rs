@@ -1,6 +1,6 @@
 //! The images: 8 x 8 pixels from 0 to 16, and the digit that each shows. `DATA.md` names the source.
 
-use crate::real::Real;
+use crate::real::{Number, Real};
 
 /// The number of pixels of an image.
 pub const PIXELS: usize = 64;
@@ -8,7 +8,7 @@ pub const PIXELS: usize = 64;
 pub const CLASSES: usize = 10;
 
 const RECORD: usize = PIXELS + 1;
-/// The largest pixel value, a power of two: dividing by it is exact.
+/// The largest pixel value, a power of two: dividing by it is exact, in 16 bits too.
 const PIXEL_MAX: u8 = 16;
 /// Every fifth image is held out of training, independent of the seed.
 const HELD_OUT_EVERY: usize = 5;
@@ -46,7 +46,7 @@ pub struct Digits<T> {
     pub held_out: Images<T>,
 }
 
-impl<T: Real> Digits<T> {
+impl<T: Number> Digits<T> {
     /// Decodes the embedded images: 1,438 to train on and 359 held out.
     pub fn load() -> Self {
         let mut digits = Self {
@@ -66,7 +66,9 @@ impl<T: Real> Digits<T> {
             } else {
                 &mut digits.train
             };
-            let scaled = |&pixel| T::nearest(f64::from(pixel) / f64::from(PIXEL_MAX));
+            let scaled = |&pixel: &u8| {
+                T::from_compute(Real::nearest(f64::from(pixel) / f64::from(PIXEL_MAX)))
+            };
             images.pixels.extend(record[..PIXELS].iter().map(scaled));
             images.labels.push(record[PIXELS]);
         }

@@ -2,18 +2,21 @@
 //!
 //! Every floating-point step goes through the public operations of `diptych`, so the trained
 //! weights have the same bits at every CPU level and with any number of threads. The C program
-//! `examples/c/digits.c` does the same work through the C ABI and ends with the same bits.
+//! `examples/c/digits.c` does the same work in `f32` and `f64` through the C ABI and ends with the
+//! same bits.
 //!
 //! * [`data`]: the images, split for training and measuring,
 //! * [`random`]: the random numbers for the initial weights and the shuffles,
 //! * [`network`]: the network, its gradient step and its predictions,
 //! * [`training`]: the loop over epochs, and the figures that it reports,
-//! * [`real`]: what the example needs of an element type.
+//! * [`product`]: matrix products of all types under one name,
+//! * [`real`]: what the example needs of its types of numbers.
 
 #![forbid(unsafe_code)]
 
 pub mod data;
 pub mod network;
+pub mod product;
 pub mod random;
 pub mod real;
 pub mod training;

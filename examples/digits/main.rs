@@ -10,9 +10,9 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use clap::Parser;
-use diptych::{Exec, Level, Pool};
+use diptych::{Exec, Level, Pool, bf16, f16};
 use diptych_examples::data::Digits;
-use diptych_examples::real::Real;
+use diptych_examples::real::Number;
 use diptych_examples::training::train;
 
 use cli::{Cli, Dtype};
@@ -23,6 +23,8 @@ fn main() -> ExitCode {
     let result = match cli.dtype {
         Dtype::F32 => run::<f32>(&cli),
         Dtype::F64 => run::<f64>(&cli),
+        Dtype::F16 => run::<f16>(&cli),
+        Dtype::Bf16 => run::<bf16>(&cli),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -33,7 +35,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run<T: Real>(cli: &Cli) -> Result<(), Box<dyn Error>> {
+fn run<T: Number>(cli: &Cli) -> Result<(), Box<dyn Error>> {
     let options = cli.options();
     let threads = cli.threads();
     let level = match cli.level {
@@ -45,9 +47,12 @@ fn run<T: Real>(cli: &Cli) -> Result<(), Box<dyn Error>> {
     } else {
         None
     };
-    let mut exec = Exec::new()
-        .with_level(level)
-        .map_err(|_| cli::level_missing(level))?;
+    let mut exec = Exec::new();
+    if let Some(level) = cli.level {
+        exec = exec
+            .with_level(level)
+            .map_err(|_| cli::level_missing(level))?;
+    }
     if let Some(pool) = &pool {
         exec = exec.with_pool(pool, threads);
     }

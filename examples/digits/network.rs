@@ -1,46 +1,86 @@
 //! The network: `scores = clamp(x w1 + b1, 0, inf) w2 + b2`, trained on the squared distance to
 //! one-hot targets.
+//!
+//! In `bf16` and `f16` the training has mixed precision: activations, the gradients between layers and the weights that
+//! products read have 16 bits; products sum in `f32`; the scores, the loss, the gradients of the weights and the weights
+//! that are updated are `f32`.
 
 use std::time::{Duration, Instant};
 
 use diptych::{
-    Bias, Epilogue, Exec, MatMut, MatRef, Result, VecRef, argmax_rows, axpy, clamp,
-    clamp_backward_in_place, gemm, gemm_fused, mse_grad, sum_rows,
+    Bias, Element, Epilogue, Exec, MatMut, MatRef, Result, VecRef, argmax_rows, axpy, clamp,
+    clamp_backward_in_place, mse_grad, sum_rows,
 };
 
 use crate::data::{CLASSES, PIXELS};
 use crate::random::SplitMix64;
-use crate::real::Real;
+use crate::real::{Number, Real, round, widen};
 
-/// The parameters. Matrices are row-major; a row has the weights from one input to all outputs.
+/// The weights of a layer: a row-major matrix, a row of which has the weights from one input to all outputs.
 #[derive(Clone, Debug)]
-pub struct Network<T> {
-    hidden: usize,
-    /// [`PIXELS`] x hidden.
-    pub w1: Vec<T>,
-    /// One per hidden unit.
-    pub b1: Vec<T>,
-    /// hidden x [`CLASSES`].
-    pub w2: Vec<T>,
-    /// One per class.
-    pub b2: Vec<T>,
+struct Weights<T: Number> {
+    /// The master weights, which training updates.
+    master: Vec<T::Compute>,
+    /// The master weights rounded to `T`; empty if they are of this type.
+    rounded: Vec<T>,
 }
 
-impl<T: Real> Network<T> {
+impl<T: Number> Weights<T> {
+    fn new(master: Vec<T::Compute>) -> Self {
+        let rounded = match T::unrounded(&master) {
+            Some(_) => Vec::new(),
+            None => master.iter().map(|&w| T::from_compute(w)).collect(),
+        };
+        Self { master, rounded }
+    }
+
+    /// Returns the weights that products read.
+    fn as_slice(&self) -> &[T] {
+        T::unrounded(&self.master).unwrap_or(&self.rounded)
+    }
+
+    /// Adds `alpha` times the gradient.
+    fn update(
+        &mut self,
+        exec: &Exec<'_>,
+        alpha: T::Compute,
+        gradient: &[T::Compute],
+    ) -> Result<()> {
+        axpy(exec, alpha, gradient, &mut self.master)?;
+        // Where `rounded` is empty, this does nothing.
+        round(&self.master, &mut self.rounded);
+        Ok(())
+    }
+}
+
+/// The parameters.
+#[derive(Clone, Debug)]
+pub struct Network<T: Number> {
+    hidden: usize,
+    /// [`PIXELS`] x hidden.
+    w1: Weights<T>,
+    /// One per hidden unit.
+    b1: Vec<T::Compute>,
+    /// hidden x [`CLASSES`].
+    w2: Weights<T>,
+    /// One per class.
+    b2: Vec<T::Compute>,
+}
+
+impl<T: Number> Network<T> {
     /// Random weights and zero biases.
     pub fn new(hidden: usize, random: &mut SplitMix64) -> Self {
         let mut weights = |fan_in: usize, fan_out: usize| {
             let scale = initial_scale(fan_in);
-            (0..fan_in * fan_out)
-                .map(|_| T::nearest(random.next_unit() * scale))
-                .collect()
+            let values = (0..fan_in * fan_out).map(|_| Real::nearest(random.next_unit() * scale));
+            Weights::new(values.collect())
         };
         Self {
             hidden,
             w1: weights(PIXELS, hidden),
-            b1: vec![T::ZERO; hidden],
+            b1: vec![T::Compute::ZERO; hidden],
             w2: weights(hidden, CLASSES),
-            b2: vec![T::ZERO; CLASSES],
+            b2: vec![T::Compute::ZERO; CLASSES],
         }
     }
 
@@ -51,34 +91,30 @@ impl<T: Real> Network<T> {
 
     /// Returns the number of trained parameters.
     pub fn parameters(&self) -> usize {
-        self.w1.len() + self.b1.len() + self.w2.len() + self.b2.len()
+        self.w1.master.len() + self.b1.len() + self.w2.master.len() + self.b2.len()
     }
 
     /// Returns the class with the largest score for each row of `x`. Bias and clamp are fused with the product, because
     /// nothing needs the values before them.
     pub fn predict(&self, exec: &Exec<'_>, x: &[T]) -> Result<Vec<i64>> {
         let (rows, hidden) = (x.len() / PIXELS, self.hidden);
-        let mut h = vec![T::ZERO; rows * hidden];
-        let mut scores = vec![T::ZERO; rows * CLASSES];
+        let mut h = vec![T::default(); rows * hidden];
+        let mut scores = vec![T::Compute::ZERO; rows * CLASSES];
         let mut classes = vec![0_i64; rows];
-        gemm_fused(
+        T::product(
             exec,
-            T::ONE,
             MatRef::new(x, rows, PIXELS)?,
-            MatRef::new(&self.w1, PIXELS, hidden)?,
-            T::ZERO,
+            MatRef::new(self.w1.as_slice(), PIXELS, hidden)?,
             MatMut::new(&mut h, rows, hidden)?,
             &Epilogue {
                 bias: Bias::PerColumn(VecRef::new(&self.b1)),
-                clamp: Some((T::ZERO, T::INFINITY)),
+                clamp: Some((T::Compute::ZERO, T::Compute::INFINITY)),
             },
         )?;
-        gemm_fused(
+        T::product(
             exec,
-            T::ONE,
             MatRef::new(&h, rows, hidden)?,
-            MatRef::new(&self.w2, hidden, CLASSES)?,
-            T::ZERO,
+            MatRef::new(self.w2.as_slice(), hidden, CLASSES)?,
             MatMut::new(&mut scores, rows, CLASSES)?,
             &Epilogue {
                 bias: Bias::PerColumn(VecRef::new(&self.b2)),
@@ -93,11 +129,11 @@ impl<T: Real> Network<T> {
         Ok(classes)
     }
 
-    /// Returns the 64-bit FNV-1a hash of w1, b1, w2 and b2, each value in little-endian byte order. Networks with the
+    /// Returns the 64-bit FNV-1a hash of the parameters w1, b1, w2 and b2, each value in little-endian byte order. Networks with the
     /// same bits have the same fingerprint.
     pub fn fingerprint(&self) -> u64 {
         let mut hash = 0xCBF2_9CE4_8422_2325_u64;
-        for &value in [&self.w1, &self.b1, &self.w2, &self.b2]
+        for &value in [&self.w1.master, &self.b1, &self.w2.master, &self.b2]
             .into_iter()
             .flatten()
         {
@@ -152,35 +188,42 @@ impl GemmMeter {
 
 /// The buffers of gradient steps, allocated once: training allocates nothing.
 #[derive(Clone, Debug)]
-pub struct Trainer<T> {
+pub struct Trainer<T: Number> {
     /// The time and the work of the products so far.
     pub meter: GemmMeter,
     z: Vec<T>,
     h: Vec<T>,
-    scores: Vec<T>,
-    d_scores: Vec<T>,
+    scores: Vec<T::Compute>,
+    d_scores: Vec<T::Compute>,
+    /// `d_scores` for the products.
+    rounded_d_scores: Vec<T>,
     d_z: Vec<T>,
-    d_w1: Vec<T>,
-    d_b1: Vec<T>,
-    d_w2: Vec<T>,
-    d_b2: Vec<T>,
+    /// The column sums of `d_z`.
+    sums: Vec<T>,
+    d_w1: Vec<T::Compute>,
+    d_b1: Vec<T::Compute>,
+    d_w2: Vec<T::Compute>,
+    d_b2: Vec<T::Compute>,
 }
 
-impl<T: Real> Trainer<T> {
+impl<T: Number> Trainer<T> {
     /// Allocates buffers for `network` and at most `batch` images at a time.
     pub fn new(network: &Network<T>, batch: usize) -> Self {
-        let buffer = |len| vec![T::ZERO; len];
+        let buffer = |len| vec![T::default(); len];
+        let wide = |len| vec![T::Compute::ZERO; len];
         Self {
             meter: GemmMeter::default(),
             z: buffer(batch * network.hidden),
             h: buffer(batch * network.hidden),
-            scores: buffer(batch * CLASSES),
-            d_scores: buffer(batch * CLASSES),
+            scores: wide(batch * CLASSES),
+            d_scores: wide(batch * CLASSES),
+            rounded_d_scores: buffer(batch * CLASSES),
             d_z: buffer(batch * network.hidden),
-            d_w1: buffer(network.w1.len()),
-            d_b1: buffer(network.b1.len()),
-            d_w2: buffer(network.w2.len()),
-            d_b2: buffer(network.b2.len()),
+            sums: buffer(network.b1.len()),
+            d_w1: wide(network.w1.master.len()),
+            d_b1: wide(network.b1.len()),
+            d_w2: wide(network.w2.master.len()),
+            d_b2: wide(network.b2.len()),
         }
     }
 
@@ -191,19 +234,19 @@ impl<T: Real> Trainer<T> {
         exec: &Exec<'_>,
         network: &mut Network<T>,
         x: &[T],
-        targets: &[T],
+        targets: &[T::Compute],
         learning_rate: f64,
-    ) -> Result<T> {
+    ) -> Result<T::Compute> {
         let rows = x.len() / PIXELS;
         self.forward(exec, network, x, rows)?;
         let n = rows * CLASSES;
         let loss = mse_grad(exec, &self.scores[..n], targets, &mut self.d_scores[..n])?;
         self.backward(exec, network, x, rows)?;
 
-        let alpha = T::nearest(-learning_rate / rows as f64);
-        axpy(exec, alpha, &self.d_w1, &mut network.w1)?;
+        let alpha = Real::nearest(-learning_rate / rows as f64);
+        network.w1.update(exec, alpha, &self.d_w1)?;
         axpy(exec, alpha, &self.d_b1, &mut network.b1)?;
-        axpy(exec, alpha, &self.d_w2, &mut network.w2)?;
+        network.w2.update(exec, alpha, &self.d_w2)?;
         axpy(exec, alpha, &self.d_b2, &mut network.b2)?;
         Ok(loss)
     }
@@ -227,12 +270,10 @@ impl<T: Real> Trainer<T> {
         } = self;
         let (z, h) = (&mut z[..rows * hidden], &mut h[..rows * hidden]);
         meter.measure(rows, hidden, PIXELS, || {
-            gemm_fused(
+            T::product(
                 exec,
-                T::ONE,
                 MatRef::new(x, rows, PIXELS)?,
-                MatRef::new(&network.w1, PIXELS, hidden)?,
-                T::ZERO,
+                MatRef::new(network.w1.as_slice(), PIXELS, hidden)?,
                 MatMut::new(z, rows, hidden)?,
                 &Epilogue {
                     bias: Bias::PerColumn(VecRef::new(&network.b1)),
@@ -240,14 +281,12 @@ impl<T: Real> Trainer<T> {
                 },
             )
         })?;
-        clamp(exec, z, T::ZERO, T::INFINITY, h)?;
+        clamp(exec, z, T::Compute::ZERO, T::Compute::INFINITY, h)?;
         meter.measure(rows, CLASSES, hidden, || {
-            gemm_fused(
+            T::product(
                 exec,
-                T::ONE,
                 MatRef::new(h, rows, hidden)?,
-                MatRef::new(&network.w2, hidden, CLASSES)?,
-                T::ZERO,
+                MatRef::new(network.w2.as_slice(), hidden, CLASSES)?,
                 MatMut::new(&mut scores[..rows * CLASSES], rows, CLASSES)?,
                 &Epilogue {
                     bias: Bias::PerColumn(VecRef::new(&network.b2)),
@@ -267,12 +306,16 @@ impl<T: Real> Trainer<T> {
         rows: usize,
     ) -> Result<()> {
         let hidden = network.hidden;
+        let n = rows * CLASSES;
+        let product = Epilogue::default();
         let Self {
             meter,
             z,
             h,
             d_scores,
+            rounded_d_scores,
             d_z,
+            sums,
             d_w1,
             d_b1,
             d_w2,
@@ -281,25 +324,31 @@ impl<T: Real> Trainer<T> {
         } = self;
         let x = MatRef::new(x, rows, PIXELS)?;
         let h = MatRef::new(&h[..rows * hidden], rows, hidden)?;
-        let w2 = MatRef::new(&network.w2, hidden, CLASSES)?;
-        let d_scores = MatRef::new(&d_scores[..rows * CLASSES], rows, CLASSES)?;
+        let w2 = MatRef::new(network.w2.as_slice(), hidden, CLASSES)?;
         let d_z = &mut d_z[..rows * hidden];
+
+        let wide = MatRef::new(&d_scores[..n], rows, CLASSES)?;
+        sum_rows(exec, wide.t(), d_b2.as_mut_slice())?;
+        round(&d_scores[..n], &mut rounded_d_scores[..n]);
+        let d_scores = MatRef::new(&rounded_d_scores[..n], rows, CLASSES)?;
 
         meter.measure(hidden, CLASSES, rows, || {
             let d_w2 = MatMut::new(d_w2, hidden, CLASSES)?;
-            gemm(exec, T::ONE, h.t(), d_scores, T::ZERO, d_w2)
+            T::product(exec, h.t(), d_scores, d_w2, &product)
         })?;
-        sum_rows(exec, d_scores.t(), d_b2.as_mut_slice())?;
         meter.measure(rows, hidden, CLASSES, || {
             let d_h = MatMut::new(d_z, rows, hidden)?;
-            gemm(exec, T::ONE, d_scores, w2.t(), T::ZERO, d_h)
+            T::product(exec, d_scores, w2.t(), d_h, &product)
         })?;
-        clamp_backward_in_place(exec, &z[..rows * hidden], d_z, T::ZERO, T::INFINITY)?;
+        let (zero, infinity) = (T::Compute::ZERO, T::Compute::INFINITY);
+        clamp_backward_in_place(exec, &z[..rows * hidden], d_z, zero, infinity)?;
         let d_z = MatRef::new(d_z, rows, hidden)?;
         meter.measure(PIXELS, hidden, rows, || {
             let d_w1 = MatMut::new(d_w1, PIXELS, hidden)?;
-            gemm(exec, T::ONE, x.t(), d_z, T::ZERO, d_w1)
+            T::product(exec, x.t(), d_z, d_w1, &product)
         })?;
-        sum_rows(exec, d_z.t(), d_b1.as_mut_slice())
+        sum_rows(exec, d_z.t(), sums.as_mut_slice())?;
+        widen(sums, d_b1);
+        Ok(())
     }
 }

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::path::Path;
 
 use diptych_examples::data::CLASSES;
+use diptych_examples::real::Number;
 use diptych_examples::training::{Outcome, accuracy};
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -22,7 +23,7 @@ const GREEN_LINE: RGBColor = RGBColor(30, 132, 73);
 const RED: RGBColor = RGBColor(192, 57, 43);
 
 /// Writes the plot to `path` as SVG.
-pub fn draw<T>(path: &Path, outcome: &Outcome<T>) -> Drawn {
+pub fn draw<T: Number>(path: &Path, outcome: &Outcome<T>) -> Drawn {
     let root = SVGBackend::new(path, SIZE).into_drawing_area();
     root.fill(&WHITE)?;
     let (title, body) = root.split_vertically(TITLE_HEIGHT);

@@ -1,11 +1,9 @@
 //! Prints the progress and the results. The progress bar goes to stderr, and only to a terminal; the rest is plain text
 //! on stdout.
 
-use std::any::type_name;
-
 use diptych::Level;
 use diptych_examples::data::{CLASSES, Digits, PIXELS};
-use diptych_examples::real::Real;
+use diptych_examples::real::Number;
 use diptych_examples::training::{Epoch, Options, Outcome, accuracy};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -30,7 +28,7 @@ impl Report {
     }
 
     /// Prints the data, the options and the machine.
-    pub fn start<T: Real>(
+    pub fn start<T: Number>(
         &self,
         digits: &Digits<T>,
         options: &Options,
@@ -45,7 +43,7 @@ impl Report {
             seed,
             ..
         } = options;
-        let (dtype, level) = (type_name::<T>(), level.name());
+        let (dtype, level) = (T::NAME, level.name());
         let plural = if threads == 1 { "" } else { "s" };
         println!("Handwritten digits: a two-layer network, explicit backprop");
         println!();
@@ -71,7 +69,7 @@ impl Report {
     }
 
     /// Prints the results.
-    pub fn finish<T: Real>(&self, outcome: &Outcome<T>) {
+    pub fn finish<T: Number>(&self, outcome: &Outcome<T>) {
         self.bar.finish_and_clear();
         let right: u32 = (0..CLASSES)
             .map(|digit| outcome.confusion[digit][digit])

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use diptych::{Exec, Result};
+use diptych::{Element, Exec, Result};
 
 use crate::data::{CLASSES, Digits, Images, PIXELS};
 use crate::network::{GemmMeter, Network, Trainer};
 use crate::random::SplitMix64;
-use crate::real::Real;
+use crate::real::{Number, Real};
 
 /// The options of the training. `examples/c/digits.c` has the same defaults.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ pub struct Epoch {
 
 /// The result of a training.
 #[derive(Clone, Debug)]
-pub struct Outcome<T> {
+pub struct Outcome<T: Number> {
     /// The trained network.
     pub network: Network<T>,
     /// The figures of each epoch.
@@ -65,7 +65,7 @@ pub struct Outcome<T> {
 }
 
 /// Trains a new network and calls `on_epoch` after each epoch.
-pub fn train<T: Real>(
+pub fn train<T: Number>(
     digits: &Digits<T>,
     options: &Options,
     exec: &Exec<'_>,
@@ -116,25 +116,26 @@ pub fn train<T: Real>(
 }
 
 /// One minibatch, gathered into contiguous rows.
-struct Batch<T> {
+struct Batch<T: Number> {
     x: Vec<T>,
-    targets: Vec<T>,
+    targets: Vec<T::Compute>,
 }
 
-impl<T: Real> Batch<T> {
+impl<T: Number> Batch<T> {
     fn gather(&mut self, images: &Images<T>, indices: &[usize]) {
         self.x.clear();
         self.targets.clear();
-        self.targets.resize(indices.len() * CLASSES, T::ZERO);
+        self.targets
+            .resize(indices.len() * CLASSES, T::Compute::ZERO);
         for (row, &index) in indices.iter().enumerate() {
             self.x
                 .extend_from_slice(&images.pixels[index * PIXELS..][..PIXELS]);
-            self.targets[row * CLASSES + usize::from(images.labels[index])] = T::ONE;
+            self.targets[row * CLASSES + usize::from(images.labels[index])] = T::Compute::ONE;
         }
     }
 }
 
-fn confusion<T: Real>(
+fn confusion<T: Number>(
     exec: &Exec<'_>,
     network: &Network<T>,
     images: &Images<T>,

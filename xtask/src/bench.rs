@@ -7,8 +7,8 @@ use clap::Args;
 /// What to compare. Further options go to the program, from `--` or the first unlisted option on.
 #[derive(Args)]
 pub struct Options {
-    /// Compare with the peers that are found: OpenBLAS, MKL, BLIS, the crates gemm, matrixmultiply and
-    /// faer, NumPy and PyTorch.
+    /// Compare with the peers that are found: OpenBLAS, MKL, BLIS, the crates gemm, matrixmultiply,
+    /// faer and gemmkit, NumPy and PyTorch.
     #[arg(long)]
     peers: bool,
     /// The error of sums and products on hard data instead of the time.

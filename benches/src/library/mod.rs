@@ -1,5 +1,6 @@
 //! Diptych as C programs use it: libdiptych.so, called through its C interface.
 
+mod matmul;
 mod network;
 
 use crate::bench::{Form, Work};
@@ -105,6 +106,15 @@ impl Diptych {
         }
     }
 
+    /// Returns the settings of calls on the pool's threads, or of calls on the calling thread.
+    fn exec(&self, pooled: bool) -> E {
+        if pooled && self.threads > 1 {
+            &raw const *self.exec
+        } else {
+            ptr::null()
+        }
+    }
+
     /// Looks up a function of the library.
     ///
     /// # Safety
@@ -138,11 +148,7 @@ impl Diptych {
         pooled: bool,
         clock: Clock,
     ) -> Result<Sampler<'static>> {
-        let e = if pooled && self.threads > 1 {
-            &raw const *self.exec
-        } else {
-            ptr::null()
-        };
+        let e = self.exec(pooled);
         // SAFETY: as the caller's.
         unsafe {
             match work.form {

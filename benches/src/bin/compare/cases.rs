@@ -46,11 +46,16 @@ impl Case {
 
     /// Returns the bytes of all operands, as a measure of its size.
     pub fn bytes<T: Real>(&self) -> usize {
-        let Shape { m, n, k, batch } = self.shape;
         match self.work.pattern {
-            Pattern::Compute => (m * k + k * n + m * n) * batch.max(1) * size_of::<T>(),
+            Pattern::Compute => self.elements() * size_of::<T>(),
             _ => self.work.footprint::<T>(self.shape),
         }
+    }
+
+    /// Returns the elements of the matrices of a product.
+    pub fn elements(&self) -> usize {
+        let Shape { m, n, k, batch } = self.shape;
+        (m * k + k * n + m * n) * batch.max(1)
     }
 }
 
@@ -73,6 +78,15 @@ const PRODUCTS: [(Form, [usize; 3]); 16] = [
     (Form::Product, [2000, 2000, 4]),
     // A is stored as 10000 x 1000.
     (Form::ProductTransposedA, [1000, 1, 10000]),
+];
+/// Products of 16-bit floats and of integers: m, n and k.
+const MIXED: [[usize; 3]; 6] = [
+    [64, 64, 64],
+    [256, 256, 256],
+    [1024, 1024, 1024],
+    [64, 100, 1000],
+    [64, 1024, 1024],
+    [1, 1024, 1024],
 ];
 /// Products with one side of this many elements; the other sides have [`LONG_SIDES`].
 const SHORT_SIDES: [usize; 5] = [2, 3, 5, 8, 16];
@@ -164,6 +178,19 @@ pub fn all<T: Real>() -> Vec<Case> {
         }));
     }
     all
+}
+
+/// Returns the cases of each type of 16-bit floats and of integers.
+pub fn mixed() -> [Case; 6] {
+    MIXED.map(|[m, n, k]| Case {
+        section: Section::Mixed,
+        work: work("matmul", Form::Product, Pattern::Compute),
+        shape: Shape::product(m, n, k),
+        goal: Goal {
+            ratio: Some(1.0),
+            ..Goal::default()
+        },
+    })
 }
 
 fn work(op: &'static str, form: Form, pattern: Pattern) -> Work {

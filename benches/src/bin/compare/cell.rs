@@ -16,7 +16,7 @@ pub struct Peer {
 pub struct Cell {
     pub case: Case,
     pub dtype: &'static str,
-    /// Floating-point operations if compute-bound, else bytes.
+    /// Arithmetic operations if compute-bound, else bytes.
     pub work: f64,
     pub seconds: f64,
     /// With several threads: the seconds on one thread.
@@ -31,6 +31,7 @@ pub struct Cell {
 impl Cell {
     pub fn unit(&self) -> &'static str {
         match self.case.work.pattern {
+            Pattern::Compute if self.dtype.starts_with('i') => "Gop/s",
             Pattern::Compute => "GFLOP/s",
             _ => "GB/s",
         }

@@ -11,11 +11,13 @@ use anyhow::{Context, Result, anyhow};
 use cases::Case;
 use cell::Cell;
 use clap::Parser;
+use diptych::{bf16, f16};
 use diptych_benches::blas::{Blas, Kind};
 use diptych_benches::ceiling;
 use diptych_benches::crates;
 use diptych_benches::data::Real;
 use diptych_benches::library::Diptych;
+use diptych_benches::mixed::Factor;
 use diptych_benches::python::{self, Python};
 use diptych_benches::timing::{Clock, Plan};
 use measure::Harness;
@@ -85,6 +87,11 @@ fn main() -> Result<()> {
     let mut cells = Vec::new();
     all::<f32>(&options, &harness, &mut cells)?;
     all::<f64>(&options, &harness, &mut cells)?;
+    mixed::<bf16>(&options, &harness, &mut cells)?;
+    mixed::<f16>(&options, &harness, &mut cells)?;
+    mixed::<i8>(&options, &harness, &mut cells)?;
+    mixed::<i32>(&options, &harness, &mut cells)?;
+    mixed::<i64>(&options, &harness, &mut cells)?;
     cell::compare_axes(&mut cells);
     for section in Section::ALL {
         if let Some((mean, least, count)) = cell::ratios(&cells, section) {
@@ -197,19 +204,44 @@ fn set_environment(threads: usize) {
 /// Measures and prints all cases for one element type.
 fn all<T: Real>(options: &Options, harness: &Harness, cells: &mut Vec<Cell>) -> Result<()> {
     for case in cases::all::<T>() {
-        let name = format!("{} {} {}", case.work.name(), T::NAME, case.extents());
-        let asked = options.only.is_empty() || options.only.iter().any(|only| name.contains(only));
-        let quick = case.bytes::<T>() <= 1 << 17 && case.shape.batch <= 64;
-        if !asked || (options.quick && !quick) {
-            continue;
+        if let Some(case) = asked(options, case, T::NAME, case.bytes::<T>()) {
+            add(cells, &case, T::NAME, harness.measure::<T>(&case))?;
         }
-        let Some(case) = on_threads(case, options.threads) else {
-            continue;
-        };
-        let cell = harness.measure::<T>(&case).context(name)?;
-        println!("{}", report::line(&cell));
-        cells.push(cell);
     }
+    Ok(())
+}
+
+/// Measures and prints the products of one type of 16-bit floats or of integers.
+fn mixed<F: Factor>(options: &Options, harness: &Harness, cells: &mut Vec<Cell>) -> Result<()> {
+    for case in cases::mixed() {
+        let bytes = case.elements() * size_of::<F>();
+        if let Some(case) = asked(options, case, F::NAME, bytes) {
+            add(cells, &case, F::NAME, harness.measure_mixed::<F>(&case))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the case, adapted to the number of threads, if the options ask for it.
+fn asked(options: &Options, case: Case, dtype: &str, bytes: usize) -> Option<Case> {
+    let name = name(&case, dtype);
+    let asked = options.only.is_empty() || options.only.iter().any(|only| name.contains(only));
+    let quick = bytes <= 1 << 17 && case.shape.batch <= 64;
+    if !asked || (options.quick && !quick) {
+        return None;
+    }
+    on_threads(case, options.threads)
+}
+
+fn name(case: &Case, dtype: &str) -> String {
+    format!("{} {dtype} {}", case.work.name(), case.extents())
+}
+
+/// Prints and keeps a measurement.
+fn add(cells: &mut Vec<Cell>, case: &Case, dtype: &str, cell: Result<Cell>) -> Result<()> {
+    let cell = cell.with_context(|| name(case, dtype))?;
+    println!("{}", report::line(&cell));
+    cells.push(cell);
     Ok(())
 }
 
@@ -222,7 +254,11 @@ fn on_threads(mut case: Case, threads: usize) -> Option<Case> {
     }
     match case.section {
         Section::Network => {}
-        Section::Products | Section::Outer | Section::LeastSquares | Section::Batched => {
+        Section::Products
+        | Section::Outer
+        | Section::LeastSquares
+        | Section::Batched
+        | Section::Mixed => {
             case.goal.ratio = None;
             case.goal.part = None;
             case.goal.nanoseconds = None;

@@ -9,6 +9,7 @@ use diptych_benches::ceiling::{self, Stream};
 use diptych_benches::crates;
 use diptych_benches::data::{Operands, Pointers, Real, Shape, Size};
 use diptych_benches::library::Diptych;
+use diptych_benches::mixed::{Factor, Matrices, MatrixPointers};
 use diptych_benches::python::Python;
 use diptych_benches::timing::{Clock, Plan, Sampler, Subject, medians, repeat};
 use std::cell::RefCell;
@@ -37,8 +38,36 @@ impl Harness {
         // All libraries in this process share one set of operands, so that none gets better memory.
         let mut operands: Operands<T> = case.work.operands(case.shape);
         let pointers = operands.pointers();
-        let (names, samplers) = self.samplers(case, pointers)?;
+        let timed = self.samplers(case, pointers)?;
         let limits = Limits::new::<T>(case, self.threads);
+        let mut cell = self.time(case, T::NAME, timed, &limits)?;
+        drop(operands);
+        if case.work.flops(case.shape) == 0 {
+            cell.work = case.work.bytes::<T>(case.shape) as f64;
+        }
+        Ok(cell)
+    }
+
+    /// Times all subjects on one product of 16-bit floats or of integers.
+    ///
+    /// # Errors
+    /// When one of them fails.
+    pub fn measure_mixed<F: Factor>(&self, case: &Case) -> Result<Cell> {
+        let mut operands = Matrices::<F>::new(case.shape);
+        let timed = self.mixed_samplers(case, operands.pointers())?;
+        let cell = self.time(case, F::NAME, timed, &Limits::NONE);
+        drop(operands);
+        cell
+    }
+
+    /// Times the samplers, and the limits beside them.
+    fn time(
+        &self,
+        case: &Case,
+        dtype: &'static str,
+        (names, samplers): Timed,
+        limits: &Limits,
+    ) -> Result<Cell> {
         let mut subjects = Vec::new();
         for sampler in samplers {
             subjects.push(Subject::new(self.plan, sampler)?);
@@ -48,16 +77,12 @@ impl Harness {
             subjects.push(Subject::new(self.plan, sampler)?);
         }
         let seconds = medians(self.plan, &mut subjects)?;
-        drop(operands);
         let pooled = usize::from(self.threads > 1);
         let peers = names.into_iter().zip(&seconds[1 + pooled..own]);
         Ok(Cell {
             case: *case,
-            dtype: T::NAME,
-            work: match case.work.flops(case.shape) {
-                0 => case.work.bytes::<T>(case.shape) as f64,
-                flops => flops as f64,
-            },
+            dtype,
+            work: case.work.flops(case.shape) as f64,
             seconds: seconds[0],
             one_thread: (pooled == 1).then(|| seconds[1]),
             floor: limits.floor(&seconds[own..]),
@@ -70,11 +95,7 @@ impl Harness {
 
     /// Returns the samplers: Diptych first; with several threads, Diptych on one thread second; then the peers. Also
     /// returns the names of the peers.
-    fn samplers<T: Real>(
-        &self,
-        case: &Case,
-        p: Pointers<T>,
-    ) -> Result<(Vec<String>, Vec<Sampler<'static>>)> {
+    fn samplers<T: Real>(&self, case: &Case, p: Pointers<T>) -> Result<Timed> {
         let (work, clock) = (case.work, self.clock);
         let mut names = Vec::new();
         // SAFETY: the caller keeps the operands alive, which are those of the case, and `self` the libraries.
@@ -98,15 +119,47 @@ impl Harness {
                 samplers.push(sampler);
             }
         }
-        if let Some(python) = &self.python {
-            for (name, sampler) in python.samplers(work, T::NAME, case.shape, clock)? {
-                names.push(name);
-                samplers.push(sampler);
-            }
+        for (name, sampler) in self.python_samplers(case, T::NAME)? {
+            names.push(name);
+            samplers.push(sampler);
         }
         Ok((names, samplers))
     }
+
+    /// Returns the same for a product of 16-bit floats or of integers.
+    fn mixed_samplers<F: Factor>(&self, case: &Case, p: MatrixPointers<F>) -> Result<Timed> {
+        let clock = self.clock;
+        let mut names = Vec::new();
+        // SAFETY: the caller keeps the operands alive, and `self` the libraries.
+        let mut samplers = vec![unsafe { self.diptych.matmul(p, true, clock)? }];
+        if self.threads > 1 {
+            // SAFETY: as above.
+            samplers.push(unsafe { self.diptych.matmul(p, false, clock)? });
+        }
+        for name in &self.crates {
+            // SAFETY: as above.
+            if let Some(sampler) = unsafe { crates::matmul(name, p, self.threads, clock) } {
+                names.push((*name).to_owned());
+                samplers.push(sampler);
+            }
+        }
+        for (name, sampler) in self.python_samplers(case, F::NAME)? {
+            names.push(name);
+            samplers.push(sampler);
+        }
+        Ok((names, samplers))
+    }
+
+    fn python_samplers(&self, case: &Case, dtype: &str) -> Result<Vec<(String, Sampler<'static>)>> {
+        match &self.python {
+            Some(python) => python.samplers(case.work, dtype, case.shape, self.clock),
+            None => Ok(Vec::new()),
+        }
+    }
 }
+
+/// The names of the peers; the samplers of Diptych and of them.
+type Timed = (Vec<String>, Vec<Sampler<'static>>);
 
 /// The limits of a case: arithmetic, and moving bytes.
 struct Limits {
@@ -119,6 +172,13 @@ struct Limits {
 }
 
 impl Limits {
+    /// No limits: which instructions serve 16-bit floats and integers best differs from machine to machine.
+    const NONE: Self = Self {
+        arithmetic: None,
+        bytes: 0,
+        stream: None,
+    };
+
     /// With several threads there is no limit for memory, since the loops run on one thread.
     fn new<T: Real>(case: &Case, threads: usize) -> Self {
         let flops = case.work.flops(case.shape);

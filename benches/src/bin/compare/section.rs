@@ -16,11 +16,12 @@ pub enum Section {
     Axes,
     ShortSides,
     Batched,
+    Mixed,
     Others,
 }
 
 impl Section {
-    pub const ALL: [Section; 13] = [
+    pub const ALL: [Section; 14] = [
         Section::Products,
         Section::Squares,
         Section::Skinny,
@@ -33,6 +34,7 @@ impl Section {
         Section::Axes,
         Section::ShortSides,
         Section::Batched,
+        Section::Mixed,
         Section::Others,
     ];
 
@@ -50,6 +52,7 @@ impl Section {
             Section::Axes => "Reductions along either axis",
             Section::ShortSides => "Reductions over a short side",
             Section::Batched => "Batches of matrix products",
+            Section::Mixed => "Matrix products of 16-bit floats and of integers",
             Section::Others => "Other operations",
         }
     }
@@ -87,6 +90,9 @@ impl Section {
             }
             Section::Batched => {
                 "Goal: 1.5 times as fast as the best peer; BLAS and the crates run in a loop."
+            }
+            Section::Mixed => {
+                "Goal: at least as fast as the best peer. Products of bf16 and of f16 have their own type, those of i8 have i32."
             }
             Section::Others => "No goal.",
         }
