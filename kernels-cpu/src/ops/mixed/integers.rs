@@ -37,15 +37,20 @@ widen!(i8 as i32, u8 as i32, i32 as i32, i64 as i64);
 pub unsafe fn in_place<A: Widen<T>, B: Widen<T>, T: Integer>(
     p: &MixedGemm,
     (i, j): (usize, usize),
-    columns: usize,
+    (rows, columns): (usize, usize),
     sums: *mut u8,
+    pitch: usize,
 ) {
-    for c in 0..columns {
-        let mut sum = T::ZERO;
-        for l in 0..p.k {
-            sum = sum.plus(A::widen(p.a.at(i, l)).times(B::widen(p.b.at(l, j + c))));
+    for r in 0..rows {
+        let row = sums.wrapping_add(r * pitch).cast::<T>();
+        for c in 0..columns {
+            let mut sum = T::ZERO;
+            for l in 0..p.k {
+                let (a, b) = (p.a.at(i + r, l), p.b.at(l, j + c));
+                sum = sum.plus(A::widen(a).times(B::widen(b)));
+            }
+            *row.add(c) = sum;
         }
-        *sums.cast::<T>().add(c) = sum;
     }
 }
 

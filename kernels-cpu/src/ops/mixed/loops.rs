@@ -5,7 +5,7 @@ use super::blocks::Blocks;
 use super::blocks::LINE;
 use super::packed::undo_header;
 use super::product::MixedGemm;
-use super::routines::{IN_PLACE_COLUMNS, MAX_TILE_BYTES, Panels, Routines, Tile};
+use super::routines::{IN_PLACE_ROWS, MAX_NR, MAX_TILE_BYTES, Panels, Routines, Tile};
 use super::write::WriteTile;
 use crate::aligned::AlignedBytes;
 use crate::matrix::Matrix;
@@ -268,22 +268,29 @@ impl Loops<'_> {
 pub unsafe fn run_in_place(routines: &Routines, p: &MixedGemm) {
     let mut stack = Sums::new();
     let sums: *mut u8 = stack.start();
-    for i in 0..p.m {
-        let mut j = 0;
-        while j < p.n {
-            let columns = IN_PLACE_COLUMNS.min(p.n - j);
-            (routines.in_place)(p, (i, j), columns, sums);
-            let tile = WriteTile {
-                rows: 1,
-                columns,
-                sums,
-                sums_rs: 0,
-                c: p.c.offset(i, j),
-                at: (i, j),
-                has_sums: p.k > 0,
-            };
-            (p.finish.write)(&p.finish, &tile);
-            j += columns;
+    let most_rows = IN_PLACE_ROWS.min(p.m).max(1);
+    // As many columns as there is room for: long parts of the rows of B.
+    let room = MAX_TILE_BYTES / routines.sum_bytes.max(1) / most_rows;
+    let most_columns = room / MAX_NR * MAX_NR;
+    let pitch = most_columns * routines.sum_bytes;
+    for i in (0..p.m).step_by(most_rows) {
+        let rows = most_rows.min(p.m - i);
+        for j in (0..p.n).step_by(most_columns) {
+            let columns = most_columns.min(p.n - j);
+            (routines.in_place)(p, (i, j), (rows, columns), sums, pitch);
+            for first in (0..columns).step_by(MAX_NR) {
+                let at = (i, j + first);
+                let tile = WriteTile {
+                    rows,
+                    columns: MAX_NR.min(columns - first),
+                    sums: sums.wrapping_add(first * routines.sum_bytes),
+                    sums_rs: pitch as isize,
+                    c: p.c.offset(at.0, at.1),
+                    at,
+                    has_sums: p.k > 0,
+                };
+                (p.finish.write)(&p.finish, &tile);
+            }
         }
     }
 }

@@ -11,13 +11,16 @@ use crate::matrix::Matrix;
 pub type Pack =
     unsafe fn(from: Matrix<*const u8>, count: usize, first: usize, kc: usize, out: *mut u8);
 
-/// Computes the sums of up to [`IN_PLACE_COLUMNS`] columns of a row over all k, from A and B as they are.
+/// Computes the sums of some rows and columns over all k, from A and B as they are. They begin at row and column `at`; `size` is how
+/// many. The sums of a row are contiguous, with `pitch` bytes from one row to the next.
 ///
-/// Unsafe to call: the matrices must be valid.
-pub type InPlace = unsafe fn(p: &MixedGemm, at: (usize, usize), columns: usize, sums: *mut u8);
+/// Unsafe to call: the matrices must be valid, and there must be room for the sums, of columns padded to [`MAX_NR`], in
+/// [`MAX_TILE_BYTES`].
+pub type InPlace =
+    unsafe fn(p: &MixedGemm, at: (usize, usize), size: (usize, usize), sums: *mut u8, pitch: usize);
 
-/// The most columns that a [`InPlace`] function computes.
-pub const IN_PLACE_COLUMNS: usize = 128;
+/// The most rows that an [`InPlace`] function computes.
+pub const IN_PLACE_ROWS: usize = 4;
 
 /// A micro-tile in one segment of k.
 #[derive(Clone, Copy)]
@@ -100,7 +103,7 @@ pub struct Routines {
     /// Prepares the thread for microkernels, and cleans up after them.
     pub enter: unsafe fn(),
     pub leave: unsafe fn(),
-    /// The sums of some columns of one row, read in place: for calls without scratch memory, and for products of few rows.
+    /// The sums of elements that are read in place: for calls without scratch memory, and for products of few rows.
     pub in_place: InPlace,
     /// The most rows for which that is faster than packing.
     pub in_place_rows: usize,
@@ -124,5 +127,5 @@ impl Routines {
 pub unsafe fn nothing() {}
 
 /// The most columns and bytes of a micro-tile.
-pub const MAX_NR: usize = IN_PLACE_COLUMNS;
+pub const MAX_NR: usize = 128;
 pub const MAX_TILE_BYTES: usize = 4 << 10;

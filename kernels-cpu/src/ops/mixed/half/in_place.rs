@@ -5,14 +5,17 @@ use core::mem::MaybeUninit;
 use super::{BLOCK, SEGMENT};
 use crate::element::Storage;
 use crate::ops::mixed::product::MixedGemm;
-use crate::ops::mixed::routines::Pack;
-use crate::ops::{load, store};
+use crate::ops::mixed::routines::{MAX_TILE_BYTES, Pack};
+use crate::ops::{load, prefers_small_code, store};
 use crate::simd::{Access, Simd};
 
 /// The most registers of columns that are summed together from rows of B.
 const MOST_REGISTERS: usize = 8;
 
-/// See [`InPlace`](super::routines::InPlace); `pack` packs columns of B.
+/// Room for as many sums as there are.
+type Segments = MaybeUninit<[f32; MAX_TILE_BYTES / size_of::<f32>()]>;
+
+/// See [`InPlace`](super::routines::InPlace); `sums` has the elements from one row to the next, and `pack` packs columns of B.
 ///
 /// # Safety
 /// As [`InPlace`](super::routines::InPlace).
@@ -21,79 +24,98 @@ pub unsafe fn in_place<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
     s: S,
     p: &MixedGemm,
     (i, j): (usize, usize),
-    columns: usize,
-    sums: *mut f32,
+    (rows, columns): (usize, usize),
+    (sums, pitch): (*mut f32, usize),
     pack: Pack,
 ) {
-    let is_row_major = p.b.cs == size_of::<M>() as isize;
-    let mut done = 0;
-    while done < columns {
-        let (at, to) = ((i, j + done), sums.wrapping_add(done));
-        let rest = columns - done;
-        if is_row_major && rest >= MOST_REGISTERS * S::N {
-            along_rows::<S, M, MOST_REGISTERS>(s, p, at, S::N, to);
-            done += MOST_REGISTERS * S::N;
-            continue;
+    if p.b.cs == size_of::<M>() as isize {
+        return along_rows::<S, M>(s, p, (i, j), (rows, columns), (sums, pitch));
+    }
+    for r in 0..rows {
+        for c in (0..columns).step_by(S::N) {
+            let to = sums.wrapping_add(r * pitch + c);
+            let len = S::N.min(columns - c);
+            along_columns::<S, M>(s, p, (i + r, j + c), len, to, pack);
         }
-        let len = rest.min(S::N);
-        if is_row_major {
-            along_rows::<S, M, 1>(s, p, at, len, to);
-        } else {
-            along_columns::<S, M>(s, p, at, len, to, pack);
-        }
-        done += len;
     }
 }
 
-/// The sums of NV registers of columns of a row-major B; the last register has `len` columns.
+/// The sums with a row-major B, of which each block of rows is read in long parts: once, whatever the rows of A are.
 ///
 /// # Safety
 /// As [`in_place`].
 #[inline(always)]
-unsafe fn along_rows<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>, const NV: usize>(
+unsafe fn along_rows<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
     s: S,
     p: &MixedGemm,
     (i, j): (usize, usize),
-    len: usize,
-    sums: *mut f32,
+    (rows, columns): (usize, usize),
+    (sums, pitch): (*mut f32, usize),
 ) {
-    let zeros = [s.splat(0.0); NV];
-    let (mut total, mut segment) = (zeros, zeros);
-    let mut k = 0;
-    while k < p.k {
-        let steps = BLOCK.min(p.k - k);
-        let mut chains = [zeros; 2];
-        for pair in 0..steps.div_ceil(2) {
-            for (parity, chain) in chains.iter_mut().enumerate() {
-                let step = k + 2 * pair + parity;
-                if step < p.k {
-                    let element = s.splat((*p.a.at(i, step).cast::<M>()).into_compute());
-                    let row = p.b.at(step, j).cast::<M>();
-                    for (v, chain) in chain.iter_mut().enumerate() {
-                        let b = if NV == 1 {
-                            load(s, row, len)
-                        } else {
-                            s.load(row.wrapping_add(v * S::N))
-                        };
-                        *chain = s.fma(element, b, *chain);
-                    }
+    let mut segments = Segments::uninit();
+    let segments: *mut f32 = segments.as_mut_ptr().cast();
+    for start in [sums, segments] {
+        start.write_bytes(0, rows * pitch);
+    }
+    for k in (0..p.k).step_by(BLOCK) {
+        let mut c = 0;
+        while c < columns {
+            let rest = columns - c;
+            let is_wide = rest >= MOST_REGISTERS * S::N && !prefers_small_code::<S>();
+            for r in 0..rows {
+                let place = r * pitch + c;
+                let to = (sums.wrapping_add(place), segments.wrapping_add(place));
+                if is_wide {
+                    block::<S, M, MOST_REGISTERS>(s, p, k, (i + r, j + c), S::N, to);
+                } else {
+                    block::<S, M, 1>(s, p, k, (i + r, j + c), rest.min(S::N), to);
                 }
             }
-        }
-        k += steps;
-        for v in 0..NV {
-            finish_block(
-                s,
-                &mut total[v],
-                &mut segment[v],
-                [chains[0][v], chains[1][v]],
-                k,
-                p.k,
-            );
+            c += if is_wide { MOST_REGISTERS } else { 1 } * S::N;
         }
     }
-    for (v, &total) in total.iter().enumerate() {
-        store(s, sums.wrapping_add(v * S::N), len, total);
+}
+
+/// Adds the block from step k on of NV registers of columns to the sums of their segment, and these to the totals where it
+/// ends. The last register has `len` columns.
+///
+/// # Safety
+/// As [`in_place`].
+#[inline(always)]
+unsafe fn block<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>, const NV: usize>(
+    s: S,
+    p: &MixedGemm,
+    k: usize,
+    (i, j): (usize, usize),
+    len: usize,
+    (totals, segments): (*mut f32, *mut f32),
+) {
+    let end = (k + BLOCK).min(p.k);
+    let mut chains = [[s.splat(0.0); NV]; 2];
+    for (parity, chain) in chains.iter_mut().enumerate() {
+        for step in (k + parity..end).step_by(2) {
+            let element = s.splat((*p.a.at(i, step).cast::<M>()).into_compute());
+            let row = p.b.at(step, j).cast::<M>();
+            for (v, chain) in chain.iter_mut().enumerate() {
+                let b = if NV == 1 {
+                    load(s, row, len)
+                } else {
+                    s.load(row.wrapping_add(v * S::N))
+                };
+                *chain = s.fma(element, b, *chain);
+            }
+        }
+    }
+    let [even, odd] = chains;
+    for v in 0..NV {
+        let (total, segment) = (
+            totals.wrapping_add(v * S::N),
+            segments.wrapping_add(v * S::N),
+        );
+        let (mut sum, mut of_segment) = (s.load(total), s.load(segment));
+        finish_block(s, &mut sum, &mut of_segment, [even[v], odd[v]], end, p.k);
+        s.store(total, sum);
+        s.store(segment, of_segment);
     }
 }
 

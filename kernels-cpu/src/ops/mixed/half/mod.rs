@@ -298,20 +298,13 @@ macro_rules! routines {
             pub unsafe fn sums_in_place<M: Storage<Compute = f32>>(
                 p: &MixedGemm,
                 at: (usize, usize),
-                columns: usize,
+                size: (usize, usize),
                 sums: *mut u8,
+                pitch: usize,
             ) {
+                let sums = (sums.cast(), pitch / size_of::<f32>());
                 // SAFETY: as above.
-                unsafe {
-                    in_place::<_, M>(
-                        Level::<M>::token(),
-                        p,
-                        at,
-                        columns,
-                        sums.cast(),
-                        pack_b::<M>,
-                    )
-                }
+                unsafe { in_place::<_, M>(Level::<M>::token(), p, at, size, sums, pack_b::<M>) }
             }
 
             const fn of_type<M: Storage<Compute = f32>>() -> Routines {
