@@ -35,7 +35,7 @@ macro_rules! mask {
 }
 
 macro_rules! portable {
-    ($T:ty, $U:ty, $N:literal, $R:literal) => {
+    ($T:ty, $U:ty, $N:literal, $R:literal, fma $fma:ident) => {
         impl Register for Portable<$T> {
             type V = [$T; $N];
             const N: usize = $N;
@@ -117,7 +117,7 @@ macro_rules! portable {
             }
             #[inline(always)]
             fn fma(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
-                from_fn(|i| Element::fma(a[i], b[i], c[i]))
+                $fma(a, b, c)
             }
             #[inline(always)]
             fn abs(self, a: Self::V) -> Self::V {
@@ -207,8 +207,42 @@ macro_rules! portable {
     };
 }
 
-portable!(f32, u32, 4, 16);
-portable!(f64, u64, 2, 16);
+portable!(f32, u32, 4, 16, fma fma_f32);
+portable!(f64, u64, 2, 16, fma fma_f64);
+
+/// Defines the fused multiply-add of registers. Where no instruction has it, it takes many; and kernels have many of them, which on
+/// x86-64 only CPUs without AVX2 run. There it is a function, with the calling convention that passes registers.
+macro_rules! fma {
+    ($name:ident: $T:ty, $N:literal, $Xmm:ident) => {
+        #[inline(always)]
+        fn $name(a: [$T; $N], b: [$T; $N], c: [$T; $N]) -> [$T; $N] {
+            #[cfg(all(target_arch = "x86_64", not(target_feature = "fma")))]
+            {
+                use core::arch::x86_64::$Xmm;
+                use core::mem::transmute;
+
+                // Only Rust calls it.
+                #[allow(improper_ctypes_definitions)]
+                #[inline(never)]
+                extern "C" fn fma(a: $Xmm, b: $Xmm, c: $Xmm) -> $Xmm {
+                    // SAFETY: registers are arrays of numbers.
+                    unsafe {
+                        let [a, b, c] = [a, b, c].map(|v| transmute::<$Xmm, [$T; $N]>(v));
+                        let sums: [$T; $N] = from_fn(|i| Element::fma(a[i], b[i], c[i]));
+                        transmute(sums)
+                    }
+                }
+                // SAFETY: as above.
+                unsafe { transmute(fma(transmute(a), transmute(b), transmute(c))) }
+            }
+            #[cfg(not(all(target_arch = "x86_64", not(target_feature = "fma"))))]
+            from_fn(|i| Element::fma(a[i], b[i], c[i]))
+        }
+    };
+}
+
+fma!(fma_f32: f32, 4, __m128);
+fma!(fma_f64: f64, 2, __m128d);
 
 /// Loads and stores of a type in memory whose elements are converted. Functions of their own, because a conversion takes
 /// many instructions, and kernels have many loads and stores.

@@ -20,14 +20,15 @@ const GROUP_BYTES: usize = 8;
 /// The bytes of an element.
 const BYTES: isize = 2;
 
-/// Computes a micro-tile of MR rows and NV registers of columns in one segment. The panel of A has `rows` rows.
+/// Computes a micro-tile of MR rows and NV registers of columns in one segment, which may be a part of the panels: that of A has
+/// `rows` rows, that of B `columns` columns.
 ///
 /// # Safety
 /// As the microkernel of [`Routines`]; the panels are without headers.
 #[inline(always)]
 unsafe fn microkernel<D: Dot<Word = u32, Sum = f32>, const MR: usize, const NV: usize>(
     tile: &Tile,
-    rows: usize,
+    (rows, columns): (usize, usize),
 ) {
     let zeros = [[D::zero(); NV]; MR];
     let mut segment = zeros;
@@ -45,7 +46,7 @@ unsafe fn microkernel<D: Dot<Word = u32, Sum = f32>, const MR: usize, const NV: 
                         sums[v] = D::dot(sums[v], word, words[v]);
                     }
                 }
-                (a, b) = (a.add(rows), b.add(NV * D::LANES));
+                (a, b) = (a.add(rows), b.add(columns));
             }
         }
         let [mut even, mut odd] = chains;
@@ -98,8 +99,7 @@ unsafe fn add<D: Dot, const MR: usize, const NV: usize>(
 unsafe fn pack(
     from: Matrix<*const u8>,
     count: usize,
-    first: usize,
-    kc: usize,
+    (first, kc): (usize, usize),
     width: usize,
     out: *mut u8,
 ) {
@@ -157,64 +157,70 @@ macro_rules! routines {
 
             const LANES: usize = <$Dot as Dot>::LANES;
             const MR: usize = 6;
-            const NV: usize = 2;
+            /// The columns of a panel of B.
+            const WIDTH: usize = 2 * LANES;
 
             #[$features]
-            unsafe fn tile<const MR: usize, const NV: usize>(tile: &Tile, rows: usize) {
+            unsafe fn tile<const MR: usize, const NV: usize>(tile: &Tile, _: usize) {
                 // SAFETY: as the caller's.
-                unsafe { microkernel::<$Dot, MR, NV>(tile, rows) }
+                unsafe { microkernel::<$Dot, MR, NV>(tile, (MR, NV * LANES)) }
             }
 
             #[cold]
             #[$features]
             unsafe fn exact(of: &Tile) {
                 for i in 0..of.rows {
-                    let row = Tile {
-                        a: of.a.wrapping_add(i * size_of::<u32>()),
-                        sums: of.sums.wrapping_offset(i as isize * of.sums_rs),
-                        ..*of
-                    };
-                    // SAFETY: as the caller's.
-                    unsafe {
-                        if of.columns > LANES {
-                            microkernel::<$Exact, 1, NV>(&row, of.rows);
-                        } else {
-                            microkernel::<$Exact, 1, 1>(&row, of.rows);
-                        }
+                    for j in (0..WIDTH).step_by(LANES) {
+                        let part = Tile {
+                            a: of.a.wrapping_add(i * size_of::<u32>()),
+                            b: of.b.wrapping_add(j * size_of::<u32>()),
+                            sums: (of.sums)
+                                .wrapping_offset(i as isize * of.sums_rs)
+                                .wrapping_add(j * size_of::<f32>()),
+                            ..*of
+                        };
+                        // SAFETY: as the caller's.
+                        unsafe { microkernel::<$Exact, 1, 1>(&part, (of.rows, WIDTH)) };
                     }
                 }
             }
 
             #[cfg_attr(not(precompiled), inline)]
             unsafe fn run(of: &Tile) {
-                let width = of.columns.next_multiple_of(LANES);
                 let least = |panel: *const u8| {
                     // SAFETY: the caller vouches for the panels, which begin with it.
                     unsafe { *panel.cast::<u16>() }
                 };
                 let panels = Tile {
                     a: of.a.wrapping_add(of.rows * HEADER),
-                    b: of.b.wrapping_add(width * HEADER),
+                    b: of.b.wrapping_add(WIDTH * HEADER),
                     ..*of
                 };
                 let is_exact = flushes_nothing(least(of.a), least(of.b));
-                let run = crate::ops::mixed::words::choose!(
-                    of.rows,
-                    width / LANES,
-                    [1 2 3 4 5 6],
-                    [1 2]
-                );
+                let run = crate::ops::mixed::words::choose!(of.rows, 1, [1 2 3 4 5 6], [2]);
                 // SAFETY: as the caller's.
                 unsafe {
                     if is_exact {
-                        run(&panels, of.rows);
+                        run(&panels, 0);
                     } else {
                         exact(&panels);
                     }
                 }
             }
 
+            // With the features of the level, which its callers do not have: it is compiled once.
             #[$features]
+            unsafe fn pack_words(
+                from: Matrix<*const u8>,
+                count: usize,
+                steps: (usize, usize),
+                width: usize,
+                out: *mut u8,
+            ) {
+                // SAFETY: as the caller's.
+                unsafe { pack(from, count, steps, width, out) }
+            }
+
             unsafe fn pack_a(
                 from: Matrix<*const u8>,
                 count: usize,
@@ -223,10 +229,9 @@ macro_rules! routines {
                 out: *mut u8,
             ) {
                 // SAFETY: as the caller's.
-                unsafe { pack(from, count, first, kc, count, out) }
+                unsafe { pack_words(from, count, (first, kc), count, out) }
             }
 
-            #[$features]
             unsafe fn pack_b(
                 from: Matrix<*const u8>,
                 count: usize,
@@ -234,9 +239,8 @@ macro_rules! routines {
                 kc: usize,
                 out: *mut u8,
             ) {
-                let width = count.next_multiple_of(LANES);
                 // SAFETY: as the caller's.
-                unsafe { pack(from, count, first, kc, width, out) }
+                unsafe { pack_words(from, count, (first, kc), WIDTH, out) }
             }
 
             /// The routines.
@@ -249,8 +253,8 @@ macro_rules! routines {
                     pack: pack_a,
                 },
                 b: Panels {
-                    most: NV * LANES,
-                    grain: LANES,
+                    most: WIDTH,
+                    grain: WIDTH,
                     bytes: GROUP_BYTES,
                     header: HEADER,
                     pack: pack_b,
