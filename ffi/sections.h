@@ -129,7 +129,7 @@ FUNCTIONS(fused)
  *            managed memory. Arrays must then be in device or managed memory, and scalars in plain
  *            or page-locked memory, which is read before the call returns. An input without axes,
  *            of an elementwise operation or of dpt_convert, may be in any of these. The GPU
- *            computes in float and double.
+ *            computes in float and double; dpt_matmul takes there all types that it takes here.
  * Scratch    On the CPU optional: reductions over several axes, or of many vectors of float16 or
  *            bfloat16, are faster with a buffer of up to 4 MiB for each thread, in exec->workspace
  *            or the thread's own. Any size is accepted.

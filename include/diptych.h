@@ -1403,7 +1403,7 @@ dpt_status dpt_lsq_grad_f64_workspace(const struct dpt_exec *exec, int64_t m, in
  *            managed memory. Arrays must then be in device or managed memory, and scalars in plain
  *            or page-locked memory, which is read before the call returns. An input without axes,
  *            of an elementwise operation or of dpt_convert, may be in any of these. The GPU
- *            computes in float and double.
+ *            computes in float and double; dpt_matmul takes there all types that it takes here.
  * Scratch    On the CPU optional: reductions over several axes, or of many vectors of float16 or
  *            bfloat16, are faster with a buffer of up to 4 MiB for each thread, in exec->workspace
  *            or the thread's own. Any size is accepted.
@@ -1561,7 +1561,7 @@ dpt_status dpt_ger(const struct dpt_exec *exec, double alpha, const dpt_tensor *
  * c then lacks. alpha, beta and the bounds are rounded to the type of the matrices. epilogue may
  * be NULL.
  *
- * The types of a, b and c are all float or all double; or, in memory of the host:
+ * The types of a, b and c are all float or all double, or:
  * - a and b float16 or both bfloat16: c has their type or float; computed in float, rounded once;
  * - a int8 or uint8, b int8: c int32, the sum, or float, see dpt_tensor_epilogue;
  * - a, b and c int32, or all int64.

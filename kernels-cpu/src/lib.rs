@@ -265,6 +265,13 @@ pub mod backend {
         pub use crate::api::gemm::check::*;
         pub use crate::ops::gemm::{Epilogue, Gemm, Rule};
     }
+    /// Matrix products whose operands are not what is summed: checked arguments.
+    pub mod mixed {
+        pub use crate::api::mixed::{Half, Integers, Operands, Output, ProductTypes};
+        pub use crate::ops::mixed::product::Numbers;
+        pub use crate::ops::mixed::{Finish, MixedGemm};
+        pub use crate::tensor::mixed::run_each;
+    }
     /// The constants of the canonical orders.
     pub mod order {
         pub use crate::ops::order::*;

@@ -4,6 +4,7 @@ import math
 import random
 
 from arrays import F64, Arr
+from products import TensorEpilogue
 from tensors import Tensor
 
 
@@ -83,13 +84,18 @@ class Sides:
                 workspace = self.sim.ptxsim_alloc(size, r.choice([0, 1, 4, 8, 15, 16]))
                 execution.workspace, execution.workspace_size = workspace, size
             values[0] = C.cast(C.byref(execution), C.c_void_p)
+        def described(v):
+            number = C.create_string_buffer(v.number or b"", 8)
+            at = C.addressof(number) if v.array is None else address(v.array)
+            tensor, axes = v.describe(at, device)
+            keep.extend([number, tensor, axes])
+            return C.addressof(tensor)
         for v in args:
-            if isinstance(v, Tensor):
-                number = C.create_string_buffer(v.number or b"", 8)
-                at = C.addressof(number) if v.array is None else address(v.array)
-                tensor, axes = v.describe(at, device)
-                keep += [number, tensor, axes]
-                types.append(C.c_void_p), values.append(C.addressof(tensor))
+            if isinstance(v, Tensor): types.append(C.c_void_p), values.append(described(v))
+            elif isinstance(v, TensorEpilogue):
+                keep.append(v.struct(described))
+                types.append(C.c_void_p), values.append(C.addressof(keep[-1]))
+            elif isinstance(v, C.c_double): types.append(C.c_double), values.append(v)
             elif isinstance(v, C.Array): types.append(C.c_void_p), values.append(C.addressof(v))
             elif isinstance(v, Arr) or v is None: types.append(C.c_void_p), values.append(address(v))
             elif isinstance(v, int): types.append(C.c_int64), values.append(v)

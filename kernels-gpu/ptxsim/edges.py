@@ -1,4 +1,5 @@
 """The fixed lists of cases: edge cases that random cases may miss, and large sizes."""
+from products import TYPES
 
 SHAPES = [(0, 2, 3), (2, 0, 3), (2, 3, 0), (1, 1, 1), (2, 2, 1), (16, 16, 16), (17, 15, 33), (15, 17, 257),
           (32, 32, 64), (33, 31, 65), (64, 64, 32), (63, 65, 31), (128, 16, 40), (129, 15, 41), (127, 17, 300),
@@ -8,6 +9,9 @@ SHAPES = [(0, 2, 3), (2, 0, 3), (2, 3, 0), (1, 1, 1), (2, 2, 1), (16, 16, 16), (
           (100, 64, 300), (128, 10, 513), (100, 16, 1000), (2, 2, 9000), (48, 44, 900), (63, 49, 816), (72, 35, 520),
           (60, 60, 2100), (1, 300, 300), (300, 1, 300), (1, 1, 70000), (2, 1, 70000), (1, 9, 33000), (9, 1, 33000),
           (1, 64, 17), (1, 7, 0)]
+# Around tiles of 16, 32 and 64, blocks of 32 steps and segments of 1024.
+MATMUL = [(0, 2, 3), (3, 2, 0), (1, 1, 1), (1, 33, 64), (64, 1, 31), (16, 16, 2048), (17, 15, 1025), (3, 18, 4100),
+          (32, 33, 32), (64, 64, 64), (65, 63, 33), (33, 70, 40), (24, 72, 1032), (128, 20, 16)]
 LENGTHS = [0, 1, 2, 3, 4, 5, 255, 256, 257, 1023, 1024, 1025, 4095, 4096, 4097, 12288, 40001]
 VECTORS = [0, 1, 2, 63, 64, 65, 1023, 1024, 1025, 2047, 2048, 2049, 16384, 16385, 32768, 32769, 70001, 262144, 262145,
            300001, 540000]
@@ -37,6 +41,9 @@ def of_family(family):
         for shape in TENSORS: yield dict(shape=shape)
     elif family == "convert":
         for shape in 20 * TENSORS: yield dict(shape=shape)
+    elif family == "matmul":
+        for i, shape in enumerate(MATMUL):
+            for types in range(i % 3, len(TYPES), 3): yield dict(shape=shape, types=types)
     elif family == "outer":
         for shape in OUTER: yield dict(shape=shape)
         for m, n in [(3000, 64), (5000, 16)]:

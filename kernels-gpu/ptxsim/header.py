@@ -47,5 +47,6 @@ def operations(path):
             found[name + " over tensors"] = Operation(name, "tensors", parameters, inplace)
         if kind == "rows": found[name[:-5] + " over axes"] = Operation(name[:-5], "axes", parameters, [])
         if kind == "row_maps": found[name + " over axes"] = Operation(name, "row_maps_over_axes", parameters, ["x"])
+    found["matmul over tensors"] = Operation("matmul", "matmul", [], [])
     found["convert"] = Operation("convert", "convert", [Parameter("input", "x"), Parameter("output", "out")], [])
     return found

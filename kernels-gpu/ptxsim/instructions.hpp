@@ -64,6 +64,29 @@ static inline u64 bfe32(u64 a, u64 b, u64 c) {
     u64 v = (u64)(u32)a >> pos;
     return len >= 32 ? v : v & ((1ull << len) - 1);
 }
+// Bits beyond the field, or beyond bit 31, are copies of its last one.
+static inline u64 bfe_s32(u64 a, u64 b, u64 c) {
+    u32 pos = b & 255, len = c & 255;
+    if (len == 0) return 0;
+    u32 last = std::min<u32>(pos + len - 1, 31);
+    u32 sign = (u32)a >> last & 1 ? ~0u : 0;
+    if (pos > 31) return sign;
+    u32 count = last - pos + 1, field = (u32)a >> pos;
+    return count == 32 ? field : (field & ((1u << count) - 1)) | (sign << count);
+}
+// Four products of bytes, of which those of b are signed, and a sum modulo 2^32.
+template <typename A> static inline u64 dp4a(u64 a, u64 b, u64 c) {
+    u32 sum = (u32)c;
+    for (int n = 0; n < 32; n += 8) sum += (u32)((i32)(A)(a >> n) * (i32)(int8_t)(b >> n));
+    return sum;
+}
+// Exact: every binary16 number is a binary32 number.
+static inline u64 widen_f16(u64 x) {
+    const u32 sign = (x & 0x8000) << 16, exponent = x >> 10 & 31, fraction = x & 0x3FF;
+    if (exponent == 31) return fraction ? nan32() : sign | 0x7F800000u;
+    const float magnitude = exponent ? ldexpf((float)(fraction + 1024), (int)exponent - 25) : ldexpf((float)fraction, -24);
+    return sign | raw32(magnitude);
+}
 // Whether an operand is NaN.
 #define N32(a, b) (F(a) != F(a) || F(b) != F(b))
 #define N64(a, b) (D(a) != D(a) || D(b) != D(b))
@@ -91,7 +114,8 @@ static inline u64 bfe32(u64 a, u64 b, u64 c) {
     X("shl.b32", "3330", (u32)b > 31 ? 0 : W(a << b)) X("shl.b64", "6630", (u32)b > 63 ? 0 : a << b) \
     X("shr.u16", "1130", (u32)b > 15 ? 0 : a >> b) X("shr.u32", "3330", (u32)b > 31 ? 0 : a >> b) X("shr.u64", "6630", (u32)b > 63 ? 0 : a >> b) \
     X("shr.s32", "3330", W((i32)a >> std::min<u32>(b, 31))) X("shr.s64", "6630", (u64)((i64)a >> std::min<u32>(b, 63))) \
-    X("bfe.u32", "3333", bfe32(a, b, c)) \
+    X("bfe.u32", "3333", bfe32(a, b, c)) X("bfe.s32", "3333", bfe_s32(a, b, c)) \
+    X("dp4a.s32.s32", "3333", dp4a<int8_t>(a, b, c)) X("dp4a.u32.s32", "3333", dp4a<uint8_t>(a, b, c)) \
     X("clz.b32", "3300", (u32)a ? __builtin_clz((u32)a) : 32) X("popc.b32", "3300", __builtin_popcount((u32)a)) \
     X("selp.b16", "111p", c ? a : b) X("selp.b32", "333p", c ? a : b) X("selp.b64", "666p", c ? a : b) X("selp.f32", "333p", c ? a : b) X("selp.f64", "666p", c ? a : b) \
     X("mov.b16", "1100", a) X("mov.b32", "3300", a) X("mov.u32", "3300", a) X("mov.b64", "6600", a) X("mov.u64", "6600", a) X("mov.f32", "3300", a) X("mov.f64", "6600", a) X("mov.pred", "pp00", a) \
@@ -99,7 +123,7 @@ static inline u64 bfe32(u64 a, u64 b, u64 c) {
     X("cvt.u16.u64", "1600", H(a)) X("cvt.u64.u16", "6100", a) X("cvt.rzi.s64.f64", "6600", rzi_s64(a)) X("cvt.rzi.u64.f64", "6600", rzi_u64(a)) \
     X("cvt.rn.f64.u64", "6600", raw64((double)a)) X("cvt.rn.f32.u64", "3600", raw32((float)a)) \
     X("cvt.rn.f64.s32", "6300", raw64((double)(i32)a)) X("cvt.rn.f32.s32", "3300", raw32((float)(i32)a)) \
-    X("cvt.rn.f32.f64", "3600", R32((float)D(a))) X("cvt.f64.f32", "6300", R64((double)F(a), 0)) \
+    X("cvt.rn.f32.f64", "3600", R32((float)D(a))) X("cvt.f64.f32", "6300", R64((double)F(a), 0)) X("cvt.f32.f16", "3100", widen_f16(a)) \
     X("cvta.global.u64", "6600", a) X("cvta.to.global.u64", "6600", a) \
     X("add.rn.f32", "3330", R32(F(a) + F(b))) X("add.rn.f64", "6660", R64(D(a) + D(b), a, b)) \
     X("sub.rn.f32", "3330", R32(F(a) - F(b))) X("sub.rn.f64", "6660", R64(D(a) - D(b), a, b)) \
@@ -137,7 +161,7 @@ static const Known known[] = {
     VALUES(X)
 #undef X
 };
-enum Op : u16 { BRA, RET, BAR, WARP_BAR, SHFL, ATOM_INC, LD, ST, UNPACK, PACK, DIVU32, DIVU64, REMU32, REMU64 };
+enum Op : u16 { BRA, RET, BAR, WARP_BAR, SHFL, ATOM_INC, LD, ST, UNPACK, UNPACK_16, PACK, DIVU32, DIVU64, REMU32, REMU64 };
 
 struct Inst {
     u16 op;

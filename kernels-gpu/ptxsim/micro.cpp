@@ -135,6 +135,26 @@ static void truncations() {
     one("cvt.rzi.u64.f64", "6600", d(1e30), 0, 0, ~0ull);
 }
 
+// Products of bytes, conversions from 16 bits, and fields with a sign.
+static void small_types() {
+    one("cvt.f32.f16", "3100", 0x3C00, 0, 0, f(1));
+    one("cvt.f32.f16", "3100", 0xFBFF, 0, 0, f(-65504));
+    one("cvt.f32.f16", "3100", 0x8001, 0, 0, f(-0x1p-24f));
+    one("cvt.f32.f16", "3100", 0x03FF, 0, 0, f(1023 * 0x1p-24f));
+    one("cvt.f32.f16", "3100", 0xFC00, 0, 0, f(-INFINITY));
+    one("cvt.f32.f16", "3100", 0x7C01, 0, 0, 0x7FFFFFFF);
+    one("cvt.f32.f16", "3100", 0x8000, 0, 0, 0x80000000);
+    one("dp4a.s32.s32", "3333", 0x80FF0102, 0x807F02FE, 5, 16384 - 127 + 2 - 4 + 5);
+    one("dp4a.u32.s32", "3333", 0x80FF0102, 0x807F02FE, 5, (u32)(-16384 + 255 * 127 + 2 - 4 + 5));
+    one("dp4a.s32.s32", "3333", 0x7F7F7F7F, 0x7F7F7F7F, 0x7FFFFFFF, 0x7FFFFFFFu + 4 * 16129);
+    one("bfe.s32", "3333", 0x00000400, 10, 1, 0xFFFFFFFF);
+    one("bfe.s32", "3333", 0xFFFFFBFF, 10, 1, 0);
+    one("bfe.s32", "3333", 0x00000F00, 8, 8, 15);
+    one("bfe.s32", "3333", 0x80000000, 28, 8, 0xFFFFFFF8);
+    one("bfe.s32", "3333", 0x80000000, 0, 32, 0x80000000);
+    one("bfe.s32", "3333", 0x12345678, 4, 0, 0);
+}
+
 // Shifts by the width or more give 0: the amount is clamped, not reduced modulo the width. Also bit fields, conversions
 // and comparisons of integers.
 static void shifts() {
@@ -391,7 +411,7 @@ static void refused() {
 int main() {
     setenv("PTXSIM_VERBOSE", "0", 1);
     cuInit(0);
-    integers(), truncations(), shifts(), floats(), comparisons();
+    integers(), truncations(), small_types(), shifts(), floats(), comparisons();
     memory(), divergence(), last_block(), refused();
     printf("%d right, %d wrong\n", good, bad);
     return bad != 0;

@@ -319,7 +319,7 @@ struct Parser : Text {
         fail("parameter " + s);
     }
 
-    // Loads, stores, and moves of the two halves of a 64-bit register.
+    // Loads, stores, and moves of the two halves of a register.
     bool moves(Inst &i, const Written &w) {
         const auto &o = w.o;
         if (w.name == "ld.param.b64" || w.name == "ld.param.b32") {
@@ -334,6 +334,10 @@ struct Parser : Text {
             auto v = braces(o[0]);
             if (v.size() != 2) fail(w.whole);
             i.op = UNPACK, i.v[0] = destination(v[0], '3'), i.v[1] = destination(v[1], '3'), i.a = source(o[1], '6');
+        } else if (w.name == "mov.b32" && o.size() == 2 && o[0][0] == '{') {
+            auto v = braces(o[0]);
+            if (v.size() != 2) fail(w.whole);
+            i.op = UNPACK_16, i.v[0] = destination(v[0], '1'), i.v[1] = destination(v[1], '1'), i.a = source(o[1], '3');
         } else if (w.name == "mov.b64" && o.size() == 2 && o[1][0] == '{') {
             auto v = braces(o[1]);
             if (v.size() != 2) fail(w.whole);

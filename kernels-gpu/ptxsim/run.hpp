@@ -77,6 +77,12 @@ static void run(Launch &l, Block &b, Thread &t, u64 quantum) {
             r[i.v[1]] = v >> 32;
             break;
         }
+        case UNPACK_16: {
+            u64 v = a;
+            r[i.v[0]] = H(v);
+            r[i.v[1]] = H(v >> 16);
+            break;
+        }
         case PACK: r[i.d] = a | bb << 32; break;
         case DIVU32:
         case DIVU64:

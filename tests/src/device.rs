@@ -4,11 +4,16 @@
 use core::cell::Cell;
 use core::fmt;
 use core::mem::MaybeUninit;
+use core::ops::Range;
 use core::ptr;
 
+use diptych::tensor::{Epilogue, Tensor};
+use diptych_device::launch::entry;
+use diptych_device::table::Entry;
 use diptych_emulator::{Emulator, Schedule};
 
 use crate::gpu::{self, Gpu};
+use crate::mixed::Multiplies;
 use crate::raw::On;
 
 /// Numbers of multiprocessors: that of a large GPU, and smaller ones, for which kernels split the work differently.
@@ -117,4 +122,59 @@ pub fn all() -> Vec<Config> {
 /// Whether the device suite runs all of its cases: `DIPTYCH_FULL`, set to anything but 0. `cargo xtask check` sets it.
 pub fn is_full() -> bool {
     std::env::var_os("DIPTYCH_FULL").is_some_and(|value| !value.is_empty() && value != "0")
+}
+
+/// Returns the tensor in the memory of the device, which is that of the host here.
+fn on_device(tensor: &Tensor) -> Tensor {
+    Tensor {
+        device_type: 2,
+        ..*tensor
+    }
+}
+
+impl Multiplies for Emulator {
+    unsafe fn matmul(
+        &self,
+        (alpha, beta): (f64, f64),
+        tensors: [&Tensor; 3],
+        epilogue: &Epilogue<'_>,
+    ) -> Result<(), String> {
+        let [a, b, c] = tensors.map(on_device);
+        let [bias, row_scale, column_scale] =
+            [epilogue.bias, epilogue.row_scale, epilogue.column_scale]
+                .map(|tensor| tensor.map(on_device));
+        let epilogue = Epilogue {
+            bias: bias.as_ref(),
+            row_scale: row_scale.as_ref(),
+            column_scale: column_scale.as_ref(),
+            clamp: epilogue.clamp,
+        };
+        // SAFETY: as the caller's; the device's memory is that of the host.
+        let done =
+            unsafe { diptych_gpu::tensor::matmul(self, alpha, &a, &b, beta, &c, Some(&epilogue)) };
+        done.map_err(|error| format!("{error:?}"))
+    }
+}
+
+/// The kernels for large products of small types, and those for small ones.
+pub const MIXED: [[&Entry; 2]; 2] = [
+    [&entry::mixed_half_64x64, &entry::mixed_byte_64x64],
+    [&entry::mixed_half_16x16, &entry::mixed_byte_16x16],
+];
+
+/// Calls `f` with each seed, on emulated devices in rotation: one in three runs products on large tiles only, and one on
+/// small ones.
+pub fn each(_threads: usize, seeds: Range<u64>, f: &dyn Fn(u64, &dyn Multiplies)) {
+    for seed in seeds {
+        for config in single() {
+            let emulator = config.emulator();
+            match MIXED.get(seed as usize % 3) {
+                None => f(seed, &emulator),
+                Some(&[half, byte]) => {
+                    let kernel = if seed % 2 == 0 { half } else { byte };
+                    f(seed, &emulator.with_product_kernel(kernel));
+                }
+            }
+        }
+    }
 }

@@ -3,8 +3,11 @@
 
 use core::fmt;
 use core::mem::MaybeUninit;
+use core::ops::Range;
 
+use diptych::tensor::{self, Epilogue, Tensor};
 use diptych::{Exec, Extensions, Level, bf16, f16};
+use fastrand::Rng;
 
 use crate::half::{Half, round, widen};
 use crate::levels::levels;
@@ -111,6 +114,117 @@ macro_rules! half {
     )*};
 }
 half!(f16 0x7E00 bf16 0x7FC0);
+
+/// Elements of random tensors.
+pub trait Draw: Number {
+    /// Draws an element: any integer, or a float that is special now and then.
+    fn draw(rng: &mut Rng) -> Self;
+}
+
+macro_rules! draw {
+    ($($T:ident: $draw:ident;)*) => {$(
+        impl Draw for $T {
+            fn draw(rng: &mut Rng) -> Self {
+                $draw(rng)
+            }
+        }
+    )*};
+}
+draw! { i8: whole; u8: whole; i32: whole; i64: whole; f16: float; bf16: float; f32: float; }
+
+fn whole<T: Whole>(rng: &mut Rng) -> T {
+    T::of_bits(rng.u64(..))
+}
+
+fn float<T: Float>(rng: &mut Rng) -> T {
+    let special = [f32::NAN, f32::INFINITY, 0.0, -0.0, 1e-6];
+    T::rounded(match rng.usize(..400) {
+        i if i < special.len() => special[i],
+        _ => (rng.f32() - 0.5) * 8.0,
+    })
+}
+
+/// What can follow a product of some types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    /// Sums of integers: C may be added.
+    Sum,
+    /// Sums of bytes that become floats.
+    Scaled,
+    /// Sums of 16-bit floats.
+    Half,
+}
+
+/// Makes one test for each combination of types of A, B, C and a bias from each generic function, which is given what can
+/// follow the product.
+#[macro_export]
+macro_rules! per_product {
+    ($($name:ident),* $(,)?) => {$(
+        mod $name {
+            use diptych::{bf16, f16};
+            use diptych_tests::mixed::After;
+
+            diptych_tests::per_product!(@tests $name
+                i8_i8_i32: i8, i8, i32, f32, Sum;
+                u8_i8_i32: u8, i8, i32, f32, Sum;
+                i32_i32: i32, i32, i32, f32, Sum;
+                i64_i64: i64, i64, i64, f32, Sum;
+                i8_i8_f32: i8, i8, f32, f32, Scaled;
+                u8_i8_f32: u8, i8, f32, f32, Scaled;
+                f16_f16: f16, f16, f16, f32, Half;
+                f16_with_a_bias_of_f16: f16, f16, f16, f16, Half;
+                f16_f32: f16, f16, f32, f16, Half;
+                bf16_bf16: bf16, bf16, bf16, bf16, Half;
+                bf16_f32: bf16, bf16, f32, bf16, Half;
+                bf16_with_a_bias_of_f32: bf16, bf16, f32, f32, Half;
+            );
+        }
+    )*};
+    (@tests $body:ident $($name:ident: $A:ty, $B:ty, $C:ty, $D:ty, $after:ident;)*) => {$(
+        #[test]
+        fn $name() {
+            super::$body::<$A, $B, $C, $D>(After::$after);
+        }
+    )*};
+}
+pub use per_product;
+
+/// What runs products of tensors: an `Exec`, or an emulated device.
+pub trait Multiplies {
+    /// Calls `tensor::matmul`, with alpha and beta, on a, b and c in memory of the host.
+    ///
+    /// # Errors
+    /// The text of a refusal or a fault.
+    ///
+    /// # Safety
+    /// The tensors must be valid.
+    unsafe fn matmul(
+        &self,
+        factors: (f64, f64),
+        tensors: [&Tensor; 3],
+        epilogue: &Epilogue<'_>,
+    ) -> Result<(), String>;
+}
+
+impl Multiplies for Exec<'_> {
+    unsafe fn matmul(
+        &self,
+        (alpha, beta): (f64, f64),
+        [a, b, c]: [&Tensor; 3],
+        epilogue: &Epilogue<'_>,
+    ) -> Result<(), String> {
+        // SAFETY: as the caller's.
+        let done = unsafe { tensor::matmul(self, alpha, a, b, beta, c, Some(epilogue)) };
+        done.map_err(|error| error.to_string())
+    }
+}
+
+/// Calls `f` with each seed, at every level with every extension, on so many threads.
+pub fn each(threads: usize, seeds: Range<u64>, f: &dyn Fn(u64, &dyn Multiplies)) {
+    for config in on_threads(threads) {
+        config.run(None, |exec| seeds.clone().for_each(|seed| f(seed, exec)));
+    }
+}
 
 /// Returns the sum of the products modulo 2^64.
 pub fn integer_sum(row: &[i64], column: &[i64]) -> i64 {

@@ -224,3 +224,49 @@ pub fn own_index(own: &[i64], index: &[i64]) -> Vec<i64> {
         .map(|(&count, &i)| if count == 1 { 0 } else { i })
         .collect()
 }
+
+/// Returns a random tensor; if `repeats`, steps of 0 may occur.
+pub fn array<T: Copy>(rng: &mut Rng, shape: &[i64], repeats: bool) -> Array<T> {
+    if repeats && rng.u8(..5) == 0 {
+        let mut next = 1;
+        let mut strides = vec![0; shape.len()];
+        for (stride, count) in strides.iter_mut().zip(shape).rev() {
+            if rng.bool() {
+                *stride = next;
+                next *= count.max(&1);
+            }
+        }
+        Array::with_strides(shape, strides)
+    } else if rng.bool() {
+        let mut strides = vec![1; shape.len()];
+        for i in (1..shape.len()).rev() {
+            strides[i - 1] = strides[i] * shape[i].max(1);
+        }
+        Array::with_strides(shape, strides)
+    } else {
+        Array::random(rng, shape)
+    }
+}
+
+/// Returns the matrix of a batch, in row-major order.
+pub fn matrix<T: Copy>(
+    x: &Array<T>,
+    batch: &[i64],
+    (rows, columns): (i64, i64),
+    vector: bool,
+) -> Vec<T> {
+    let mut elements = Vec::new();
+    let leading = x.shape().len().saturating_sub(if vector { 1 } else { 2 });
+    let own = own_index(&x.shape()[..leading], batch);
+    for i in 0..rows {
+        for j in 0..columns {
+            let last: &[i64] = match (vector, columns) {
+                (false, _) => &[i, j],
+                (true, 1) => &[i],
+                (true, _) => &[j],
+            };
+            elements.push(x.get(&[&own, last].concat()));
+        }
+    }
+    elements
+}

@@ -39,7 +39,7 @@ pub unsafe extern "C" fn dpt_ger(
 /// c then lacks. alpha, beta and the bounds are rounded to the type of the matrices. epilogue may
 /// be NULL.
 ///
-/// The types of a, b and c are all float or all double; or, in memory of the host:
+/// The types of a, b and c are all float or all double, or:
 /// - a and b float16 or both bfloat16: c has their type or float; computed in float, rounded once;
 /// - a int8 or uint8, b int8: c int32, the sum, or float, see dpt_tensor_epilogue;
 /// - a, b and c int32, or all int64.

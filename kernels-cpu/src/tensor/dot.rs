@@ -147,8 +147,11 @@ pub enum DotTypes {
 /// `UnsupportedType`, `TypeMismatch`.
 fn types(x: &Operand, y: &Operand, out: &Operand, memory: Location) -> Result<DotTypes> {
     if matches!(x.of, Type::Integer(_))
-        && let Some(types) = mixed::types(x, y, out, memory)?
+        && let Some(types) = mixed::types(x, y, out)?
     {
+        if memory != Location::Host {
+            return Err(Error::UnsupportedType { arg: x.arg });
+        }
         return Ok(DotTypes::Mixed(types));
     }
     let of = float_type(x, memory)?;

@@ -153,7 +153,7 @@ pub unsafe fn check_matmul(
         has_row_scale: epilogue.row_scale.is_some(),
         has_column_scale: epilogue.column_scale.is_some(),
     };
-    let types = types([&a, &b, &c], bias.as_ref(), &options, memory)?;
+    let types = types([&a, &b, &c], bias.as_ref(), &options)?;
     let Matrices {
         batch,
         a: [a_rows, a_columns],
@@ -167,7 +167,7 @@ pub unsafe fn check_matmul(
         Some(bias) => biases(bias, a_rows.count, b_columns.count)?,
     };
     // SAFETY: as the caller's.
-    let scale = |tensor, arg, count| unsafe { mixed::scale(tensor, arg, count, &c) };
+    let scale = |tensor, arg, count| unsafe { mixed::scale(tensor, arg, count, &c, memory) };
     let row_scale = scale(epilogue.row_scale, "row_scale", a_rows.count)?;
     let column_scale = scale(epilogue.column_scale, "column_scale", b_columns.count)?;
     c.check_distinct()?;
@@ -205,7 +205,7 @@ pub enum MatmulTypes {
     Mixed(ProductTypes),
 }
 
-/// Checks the types of a product of these matrices, in `memory`, and that it has these options.
+/// Checks the types of a product of these matrices, and that it has these options.
 ///
 /// # Errors
 /// `UnsupportedType`, `TypeMismatch`, `InvalidValue`.
@@ -213,9 +213,8 @@ fn types(
     [a, b, c]: [&Operand; 3],
     bias: Option<&Operand>,
     options: &Options,
-    memory: Location,
 ) -> Result<MatmulTypes> {
-    if let Some(types) = mixed::types(a, b, c, memory)? {
+    if let Some(types) = mixed::types(a, b, c)? {
         types.check(options)?;
         if let Some(bias) = bias {
             mixed::check_bias(types, a, bias)?;

@@ -14,16 +14,11 @@ use crate::ops::mixed::{Finish, MixedGemm};
 /// `f32`.
 const F32: Type = Type::Float(Dtype::F32);
 
-/// Returns the types of a product of these matrices, in `memory`; `None` if `a` has another type than those of this module.
+/// Returns the types of a product of these matrices; `None` if `a` has another type than those of this module.
 ///
 /// # Errors
-/// `UnsupportedType` for memory of a GPU, `TypeMismatch`.
-pub fn types(
-    a: &Operand,
-    b: &Operand,
-    c: &Operand,
-    memory: Location,
-) -> Result<Option<ProductTypes>> {
+/// `TypeMismatch`.
+pub fn types(a: &Operand, b: &Operand, c: &Operand) -> Result<Option<ProductTypes>> {
     let operands = match a.of {
         Type::Float(Dtype::F16) => Operands::Half(Half::F16),
         Type::Float(Dtype::Bf16) => Operands::Half(Half::Bf16),
@@ -37,9 +32,6 @@ pub fn types(
             return Ok(None);
         }
     };
-    if memory != Location::Host {
-        return Err(Error::UnsupportedType { arg: a.arg });
-    }
     let (of_b, of_sum) = match operands {
         Operands::Half(_) => (a.of, None),
         Operands::Integers(Integers::I8I8 | Integers::U8I8) => (
@@ -81,10 +73,10 @@ pub fn check_bias(types: ProductTypes, a: &Operand, bias: &Operand) -> Result<()
     }
 }
 
-/// Returns the factors of `count` rows or columns, if there are any; `c` must not overlap them.
+/// Returns the factors of `count` rows or columns, if there are any, in `memory`; `c` must not overlap them.
 ///
 /// # Errors
-/// `TypeMismatch`, `ShapeMismatch`, `Overlap`; those of a tensor in memory of the host.
+/// `TypeMismatch`, `ShapeMismatch`, `Overlap`; those of a tensor in this memory.
 ///
 /// # Safety
 /// `shape` and `strides` of the tensor must be valid.
@@ -94,12 +86,19 @@ pub unsafe fn scale(
     arg: &'static str,
     count: usize,
     c: &Operand,
+    memory: Location,
 ) -> Result<Bias> {
     #[cold]
     #[inline(never)]
-    unsafe fn read(tensor: &Tensor, arg: &'static str, count: usize, c: &Operand) -> Result<Bias> {
+    unsafe fn read(
+        tensor: &Tensor,
+        arg: &'static str,
+        count: usize,
+        c: &Operand,
+        memory: Location,
+    ) -> Result<Bias> {
         // SAFETY: as the caller's.
-        let scale = unsafe { Operand::new(tensor, arg)? };
+        let scale = unsafe { Operand::in_memory(tensor, arg, memory)? };
         if scale.of != F32 {
             return Err(Error::TypeMismatch { arg });
         }
@@ -111,7 +110,7 @@ pub unsafe fn scale(
     }
     match tensor {
         // SAFETY: as the caller's.
-        Some(tensor) => unsafe { read(tensor, arg, count, c) },
+        Some(tensor) => unsafe { read(tensor, arg, count, c, memory) },
         None => Ok(None),
     }
 }
@@ -148,11 +147,11 @@ pub unsafe fn run(exec: &Exec<'_>, types: ProductTypes, product: &mut Product) -
 /// # Errors
 /// Those of `run`.
 #[inline(never)]
-pub fn run_each(
+pub fn run_each<E>(
     types: ProductTypes,
     product: &mut Product,
-    run: &dyn Fn(MixedGemm, usize) -> Result<()>,
-) -> Result<()> {
+    run: &dyn Fn(MixedGemm, usize) -> core::result::Result<(), E>,
+) -> core::result::Result<(), E> {
     product.fold();
     // The longest loop is the batch of a call.
     product.loops.loops.sort_by_key(|one| one.count);

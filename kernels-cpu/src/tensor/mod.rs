@@ -30,7 +30,7 @@ pub(crate) mod kind;
 pub(crate) mod list;
 pub(crate) mod loops;
 pub(crate) mod matmul;
-mod mixed;
+pub(crate) mod mixed;
 pub(crate) mod mse_grad;
 pub(crate) mod operand;
 mod packed;

@@ -83,6 +83,12 @@ macro_rules! with_reductions {
             mse_grad[256, 3](n: u64, pred: *const T, target: *const T, grad: *mut T, loss: *mut T, team: u32, run: u32, scratch: *mut u8, counters: *mut u32) = fused::mse_grad;
             lsq_grad[256, 2](m: u64, n: u64, a: *const T, a_rs: i64, a_cs: i64, x: *const T, y: *const T, grad: *mut T, run: u32, stage: u32, scratch: *mut T, counters: *mut u32) = fused::lsq_grad;
             lsq_grad_narrow[64, 5](m: u64, n: u64, a: *const T, a_rs: i64, a_cs: i64, x: *const T, y: *const T, grad: *mut T, run: u32, stage: u32, scratch: *mut T, counters: *mut u32) = fused::lsq_grad;
+            mixed_half_64x64[128, 3] only f32 (product: parameters::Product) = mixed::half_64x64;
+            mixed_half_16x16[64, 1] only f32 (product: parameters::Product) = mixed::half_16x16;
+            mixed_byte_64x64[128, 3] only f32 (product: parameters::Product) = mixed::byte_64x64;
+            mixed_byte_16x16[64, 1] only f32 (product: parameters::Product) = mixed::byte_16x16;
+            mixed_i32[64, 1] only f32 (product: parameters::Product) = mixed::i32_32x32;
+            mixed_i64[64, 1] only f32 (product: parameters::Product) = mixed::i64_32x32;
             lsq_grad_columns[256, 2](m: u64, n: u64, a: *const T, a_rs: i64, a_cs: i64, x: *const T, y: *const T, grad: *mut T, run: u32, stage: u32, scratch: *mut T, counters: *mut u32) = fused::lsq_grad_columns;
         }}
     };

@@ -11,7 +11,9 @@ use diptych::backend::gemm::{Arguments, Batch, check};
 use diptych::raw::RawEpilogue;
 use diptych_device::launch::Device;
 use diptych_device::real::Real;
+pub(super) use launches::blocks;
 pub use plan::SCRATCH;
+pub(super) use products::MAX_BLOCKS_YZ;
 use products::Products;
 
 /// Checks a batch of products and runs it.

@@ -4,6 +4,7 @@ pub mod elementwise;
 pub mod fused;
 pub mod gemm;
 pub mod gemv;
+pub mod mixed;
 pub mod outer;
 pub mod reduce;
 #[cfg(test)]

@@ -4,6 +4,8 @@
 //! takes any strides; more loops are one launch for each index of the others. Products and reductions are likewise one
 //! launch or two for each index of the axes that no kernel has. Rows of a reduction whose elements are not evenly spaced,
 //! and operands of `mse_grad` and `lsq_grad` that are not contiguous, are copied to scratch memory; nothing else is copied.
+//!
+//! The types are `f32` and `f64`; `matmul` and `convert` take all types that they take on the CPU.
 
 mod axes;
 mod convert;

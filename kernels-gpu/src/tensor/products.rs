@@ -1,8 +1,9 @@
 //! Products of tensors.
 
 use super::element;
-use crate::ops::gemm;
+use crate::ops::{gemm, mixed};
 use crate::raw;
+use diptych::backend::mixed::run_each;
 use diptych::backend::tensor::{
     DotTypes, ElementType, Location, MatmulTypes, OuterTypes, Product, check_dot, check_matmul,
     check_outer,
@@ -34,7 +35,11 @@ pub unsafe fn matmul<D: Device>(
             Some((MatmulTypes::Element(element), product)) => {
                 run(device, &mut Some((element, product)))
             }
-            Some((MatmulTypes::Mixed(_), _)) => Err(Error::UnsupportedType { arg: "a" }.into()),
+            Some((MatmulTypes::Mixed(types), mut product)) => {
+                run_each(types, &mut product, &|p, count| {
+                    mixed::batch(device, types, &p, count)
+                })
+            }
             None => Ok(()),
         }
     }

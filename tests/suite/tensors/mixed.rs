@@ -1,52 +1,11 @@
 //! Products of tensors of integers and of 16-bit floats, against `matmul` of gathered matrices.
 
-use super::products::{array, matrix};
-use diptych::tensor::{self, Epilogue, Tensor};
-use diptych::{
-    Bias, Exec, MatMut, MatRef, MatmulOptions, Multiply, VecRef, bf16, f16, matmul as of_matrices,
-};
-use diptych_tests::mixed::{self, Float, Number, Whole};
-use diptych_tests::tensors::{Array, indices};
+use super::backend;
+use diptych::tensor::{Epilogue, Tensor};
+use diptych::{Bias, Exec, MatMut, MatRef, MatmulOptions, Multiply, VecRef, matmul as of_matrices};
+use diptych_tests::mixed::{After, Draw, Float, Multiplies, Number, per_product};
+use diptych_tests::tensors::{Array, array, indices, matrix};
 use fastrand::Rng;
-
-/// Elements of tests.
-trait Draw: Number {
-    fn draw(rng: &mut Rng) -> Self;
-}
-
-macro_rules! draw {
-    ($($T:ident: $draw:ident;)*) => {$(
-        impl Draw for $T {
-            fn draw(rng: &mut Rng) -> Self {
-                $draw(rng)
-            }
-        }
-    )*};
-}
-draw! { i8: whole; u8: whole; i32: whole; i64: whole; f16: float; bf16: float; f32: float; }
-
-fn whole<T: Whole>(rng: &mut Rng) -> T {
-    T::of_bits(rng.u64(..))
-}
-
-fn float<T: Float>(rng: &mut Rng) -> T {
-    let special = [f32::NAN, f32::INFINITY, 0.0, -0.0, 1e-6];
-    T::rounded(match rng.usize(..400) {
-        i if i < special.len() => special[i],
-        _ => (rng.f32() - 0.5) * 8.0,
-    })
-}
-
-/// What can follow a product of some types.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum After {
-    /// Sums of integers: C may be added.
-    Sum,
-    /// Sums of bytes that become floats.
-    Scaled,
-    /// Sums of 16-bit floats.
-    Half,
-}
 
 /// The shapes of one product.
 struct Shapes {
@@ -233,7 +192,7 @@ where
 }
 
 /// One random product with a bias of the type `D`.
-fn matmul<A, B, C, D>(rng: &mut Rng, exec: &Exec<'_>, after: After, most: i64)
+fn matmul<A, B, C, D>(rng: &mut Rng, on: &dyn Multiplies, after: After, most: i64)
 where
     A: Multiply<B, C> + Draw,
     B: Draw,
@@ -261,7 +220,7 @@ where
     let (alpha, beta) = options.factors;
     let (x, y, out) = (described(&mut a), described(&mut b), described(&mut c));
     // SAFETY: the tensors are valid.
-    let status = unsafe { tensor::matmul(exec, alpha, &x, &y, beta, &out, Some(&epilogue)) };
+    let status = unsafe { on.matmul((alpha, beta), [&x, &y, &out], &epilogue) };
     let what = format!(
         "{} {:?} x {} {:?} to {} {:?}, {alpha} {beta}",
         A::NAME,
@@ -279,7 +238,7 @@ where
     }
 }
 
-/// Random products of these types, with every level and extension, and a few larger ones on three threads.
+/// Random products of these types, and a few larger ones on three threads.
 fn all<A, B, C, D>(after: After)
 where
     A: Multiply<B, C> + Draw,
@@ -287,42 +246,12 @@ where
     C: Draw,
     D: Float + Draw,
 {
-    for config in mixed::on_threads(1) {
-        config.run(None, |exec| {
-            for seed in 0..25 {
-                matmul::<A, B, C, D>(&mut Rng::with_seed(seed), exec, after, 60);
-            }
-        });
-    }
-    for config in mixed::on_threads(3) {
-        config.run(None, |exec| {
-            for seed in 100..104 {
-                matmul::<A, B, C, D>(&mut Rng::with_seed(seed), exec, after, 250);
-            }
-        });
-    }
+    backend::each(1, 0..25, &|seed, on| {
+        matmul::<A, B, C, D>(&mut Rng::with_seed(seed), on, after, 60);
+    });
+    backend::each(3, 100..104, &|seed, on| {
+        matmul::<A, B, C, D>(&mut Rng::with_seed(seed), on, after, 250);
+    });
 }
 
-macro_rules! tests {
-    ($($name:ident: $A:ty, $B:ty, $C:ty, $D:ty, $after:ident;)*) => {$(
-        #[test]
-        fn $name() {
-            all::<$A, $B, $C, $D>(After::$after);
-        }
-    )*};
-}
-
-tests! {
-    i8_i8_i32: i8, i8, i32, f32, Sum;
-    u8_i8_i32: u8, i8, i32, f32, Sum;
-    i32_i32: i32, i32, i32, f32, Sum;
-    i64_i64: i64, i64, i64, f32, Sum;
-    i8_i8_f32: i8, i8, f32, f32, Scaled;
-    u8_i8_f32: u8, i8, f32, f32, Scaled;
-    f16_f16: f16, f16, f16, f32, Half;
-    f16_with_a_bias_of_f16: f16, f16, f16, f16, Half;
-    f16_f32: f16, f16, f32, f16, Half;
-    bf16_bf16: bf16, bf16, bf16, bf16, Half;
-    bf16_f32: bf16, bf16, f32, bf16, Half;
-    bf16_with_a_bias_of_f32: bf16, bf16, f32, f32, Half;
-}
+per_product!(all);

@@ -4,7 +4,7 @@ use diptych::raw::{self, RawEpilogue};
 use diptych::tensor::{self, Epilogue};
 use diptych::{BiasKind, Element, Exec};
 use diptych_tests::levels::levels;
-use diptych_tests::tensors::{Array, indices, own_index};
+use diptych_tests::tensors::{Array, array, indices, matrix, own_index};
 use diptych_tests::threads::Scoped;
 use fastrand::Rng;
 
@@ -21,29 +21,6 @@ fn bits<T: Element>(value: T) -> Option<(bool, T)> {
     (!value.is_nan()).then_some((value.is_negative(), value))
 }
 
-/// A random tensor; if `repeats`, steps of 0 may occur.
-pub(super) fn array<T: Copy>(rng: &mut Rng, shape: &[i64], repeats: bool) -> Array<T> {
-    if repeats && rng.u8(..5) == 0 {
-        let mut next = 1;
-        let mut strides = vec![0; shape.len()];
-        for (stride, count) in strides.iter_mut().zip(shape).rev() {
-            if rng.bool() {
-                *stride = next;
-                next *= count.max(&1);
-            }
-        }
-        Array::with_strides(shape, strides)
-    } else if rng.bool() {
-        let mut strides = vec![1; shape.len()];
-        for i in (1..shape.len()).rev() {
-            strides[i - 1] = strides[i] * shape[i].max(1);
-        }
-        Array::with_strides(shape, strides)
-    } else {
-        Array::random(rng, shape)
-    }
-}
-
 /// [`array`] with random elements.
 pub(super) fn filled<T: Element>(rng: &mut Rng, shape: &[i64], repeats: bool) -> Array<T> {
     let mut array = array(rng, shape, repeats);
@@ -58,29 +35,6 @@ pub(super) fn check<T: Element>(what: &str, got: &Array<T>, index: &[i64], want:
         bits(want),
         "{what} at {index:?}: {value:?} instead of {want:?}"
     );
-}
-
-/// The matrix of a batch, in row-major order.
-pub(super) fn matrix<T: Copy>(
-    x: &Array<T>,
-    batch: &[i64],
-    (rows, columns): (i64, i64),
-    vector: bool,
-) -> Vec<T> {
-    let mut elements = Vec::new();
-    let leading = x.shape().len().saturating_sub(if vector { 1 } else { 2 });
-    let own = own_index(&x.shape()[..leading], batch);
-    for i in 0..rows {
-        for j in 0..columns {
-            let last: &[i64] = match (vector, columns) {
-                (false, _) => &[i, j],
-                (true, 1) => &[i],
-                (true, _) => &[j],
-            };
-            elements.push(x.get(&[&own, last].concat()));
-        }
-    }
-    elements
 }
 
 /// One random product.

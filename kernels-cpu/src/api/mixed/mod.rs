@@ -3,7 +3,8 @@
 pub(crate) mod run;
 mod types;
 
-pub(crate) use types::{Half, Integers, Operands, Options, Output, ProductTypes};
+pub(crate) use types::Options;
+pub use types::{Half, Integers, Operands, Output, ProductTypes};
 
 use crate::api::gemm::Bias;
 use crate::args::Region;

@@ -1,6 +1,6 @@
 //! The host implementation of the device API: every function calls the [`Machine`] that runs this thread.
 
-use super::parameters::{Input, Output, Shape, Source, Target, Type};
+use super::parameters::{Input, Output, Product, Shape, Source, Target, Type};
 use super::{Bits, Vector, Word, nan};
 use core::cell::Cell;
 use core::convert::identity;
@@ -171,7 +171,7 @@ fn store_bytes(offset: u32, bytes: &[u8]) {
 
 /// Reports an access to global memory to the machine, after checking its alignment.
 #[track_caller]
-fn report_access<T>(p: *const T, access: GlobalAccess) {
+pub(super) fn report_access<T>(p: *const T, access: GlobalAccess) {
     let site = Location::caller();
     assert!(
         p.addr().is_multiple_of(size_of::<T>()),
@@ -201,6 +201,17 @@ impl<T: Word> Argument for Input<T> {
     fn received(self) -> Self {
         Self {
             value: self.value.constant(),
+            ..self
+        }
+    }
+}
+impl Argument for Product {
+    fn received(self) -> Self {
+        Self {
+            alpha: self.alpha.constant(),
+            beta: self.beta.constant(),
+            lo: self.lo.constant(),
+            hi: self.hi.constant(),
             ..self
         }
     }

@@ -8,6 +8,7 @@ pub mod parameters;
 #[cfg(target_arch = "nvptx64")]
 mod ptx;
 pub mod value;
+pub mod words;
 
 #[cfg(not(target_arch = "nvptx64"))]
 use host as imp;

@@ -93,3 +93,65 @@ pub struct Target {
     /// Bytes from one element to the next along each axis of the [`Shape`].
     pub steps: [i64; 3],
 }
+
+/// A batch of products whose operands are not what is summed. Steps are bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Product {
+    /// Rows of A and C.
+    pub m: u64,
+    /// Columns of B and C.
+    pub n: u64,
+    /// Columns of A, rows of B; with 0, the two are not read.
+    pub k: u64,
+    /// The number of products.
+    pub batch: u64,
+    /// The first A; steps along m, along k, and between the products.
+    pub a: *const u8,
+    /// See `a`.
+    pub a_steps: [i64; 3],
+    /// The first B; steps along n, along k, and between the products.
+    pub b: *const u8,
+    /// See `b`.
+    pub b_steps: [i64; 3],
+    /// The first C; steps along m, along n, and between the products.
+    pub c: *mut u8,
+    /// See `c`.
+    pub c_steps: [i64; 3],
+    /// A factor of `f32` for each row, and the step; null: none.
+    pub row_scale: *const u8,
+    /// See `row_scale`.
+    pub row_scale_step: i64,
+    /// A factor of `f32` for each column, and the step; null: none.
+    pub column_scale: *const u8,
+    /// See `column_scale`.
+    pub column_scale_step: i64,
+    /// The bias, and its steps along m and n, one of which is 0; null: none.
+    pub bias: *const u8,
+    /// See `bias`.
+    pub bias_steps: [i64; 2],
+    /// The slices of k of a segment.
+    pub run: u64,
+    /// Scratch memory for the sums of each segment of each tile, if several blocks share a tile.
+    pub scratch: *mut u8,
+    /// For each tile, the number of blocks that have finished.
+    pub counters: *mut u32,
+    /// Blocks per tile.
+    pub splits: u32,
+    /// Segments, if several blocks share a tile.
+    pub segments: u32,
+    /// The bits of `ops::mixed::flags`.
+    pub flags: u32,
+    /// The type of C.
+    pub c_type: Type,
+    /// The type of the bias.
+    pub bias_type: Type,
+    /// The factor of A B.
+    pub alpha: f32,
+    /// The factor of C, which is not read if this is 0.
+    pub beta: f32,
+    /// The bounds of the results.
+    pub lo: f32,
+    /// See `lo`.
+    pub hi: f32,
+}

@@ -9,5 +9,6 @@ pub mod elementwise;
 pub mod fused;
 pub mod gemm;
 pub mod gemv;
+pub mod mixed;
 pub mod outer;
 pub mod reduce;

@@ -178,7 +178,7 @@ impl<T: Real> Products<T> {
 }
 
 /// Returns the blocks along x of a grid, or refuses more than a grid can have.
-pub(super) fn blocks(number: Option<usize>) -> Result<u32, Error> {
+pub fn blocks(number: Option<usize>) -> Result<u32, Error> {
     let number = number.and_then(|number| i32::try_from(number).ok());
     Ok(number.ok_or(Error::SizeOverflow { arg: "m * n" })? as u32)
 }

@@ -7,7 +7,7 @@ use diptych_device::ops::gemm::flags;
 use diptych_device::real::Real;
 
 /// The most blocks along y or z of a grid.
-const MAX_BLOCKS_YZ: usize = 65535;
+pub const MAX_BLOCKS_YZ: usize = 65535;
 
 /// A batch of products, transposed if the kernels run them so.
 #[derive(Clone, Copy)]

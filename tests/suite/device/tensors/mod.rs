@@ -3,10 +3,17 @@
 mod convert;
 mod elementwise;
 mod gradients;
+#[path = "../../tensors/mixed.rs"]
+mod mixed;
+#[path = "../../tensors/mixed_edges.rs"]
+mod mixed_edges;
+mod mixed_kernels;
 mod products;
 mod reduce;
 mod row_map;
 
+// The files of the suite of the CPU take their backend from here.
+use crate::backend;
 use diptych::Error;
 use diptych::Storage;
 use diptych::tensor::Tensor;

@@ -22,7 +22,10 @@ mod split;
 mod tile;
 mod write_back;
 
+pub(super) use load::fragment;
 pub use scale::scale;
+pub(super) use split::is_last;
+pub(super) use write_back::{ThreadTile, index};
 
 use crate::gpu::thread;
 use crate::real::Real;
@@ -73,17 +76,17 @@ pub(crate) struct Product<T> {
 
 /// The tile of a block: which item of the batch, and the row and column in the grid of tiles.
 #[derive(Clone, Copy)]
-struct TileCoord {
-    item: u64,
-    row: u32,
-    column: u32,
+pub(super) struct TileCoord {
+    pub item: u64,
+    pub row: u32,
+    pub column: u32,
 }
 
 impl TileCoord {
     /// Returns the coordinates of tile number `tile` of `rows` by `columns` tiles. Tiles are numbered in bands of a few
     /// rows of tiles (block swizzling): blocks that run at the same time then share rows of A and columns of B in L2.
     #[inline(always)]
-    fn new(tile: u32, rows: u32, columns: u32) -> Self {
+    pub fn new(tile: u32, rows: u32, columns: u32) -> Self {
         const BAND: u32 = 8;
         // The divisors are never 0, but the compiler does not know that: without `max` it would keep a panic.
         let tiles = (BAND * columns).max(1);

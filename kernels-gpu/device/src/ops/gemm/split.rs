@@ -138,7 +138,7 @@ fn add_segment<T: Real, const M: usize, const N: usize>(
 /// # Safety
 /// All threads of the block must make this call; before its barrier they may only read shared memory.
 #[inline(always)]
-unsafe fn is_last(counter: *mut u32, blocks: u32) -> bool {
+pub unsafe fn is_last(counter: *mut u32, blocks: u32) -> bool {
     let answer = Shared::<u32>::at_byte(0);
     // SAFETY: the first barrier separates the reads of the slices from the answer that overwrites them, and orders the
     // block's writes to global memory before the counter; the second separates the answer's store from its loads.
