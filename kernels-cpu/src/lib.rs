@@ -292,7 +292,7 @@ pub mod backend {
         pub use crate::tensor::convert::{CheckedConversion, check_convert};
         pub use crate::tensor::dot::{DotTypes, check_dot};
         pub use crate::tensor::element_type::{ElementType, IntegerType, NumberType};
-        pub use crate::tensor::gradients::{Loss, check_lsq_grad, check_mse_grad};
+        pub use crate::tensor::gradients::{check_lsq_grad, check_mse_grad};
         pub use crate::tensor::kind::*;
         pub use crate::tensor::list::{List, MAX_RANK};
         pub use crate::tensor::loops::*;
@@ -303,6 +303,6 @@ pub mod backend {
         pub use crate::tensor::reduce::plan::*;
         pub use crate::tensor::row_map::plan::RowMapPlan;
         pub use crate::tensor::strided::StridedTensor;
-        pub use crate::tensor::vectors::{OuterTypes, Vectors, check_outer};
+        pub use crate::tensor::vectors::{OuterTypes, check_outer};
     }
 }

@@ -7,7 +7,7 @@ use crate::ops::fused::{LsqPlan, MsePlan};
 use crate::raw;
 use diptych::backend::check::fused::CheckedMatrix;
 use diptych::backend::tensor::{
-    List, Location, Loss, MseGradTensors, StridedTensor, Type, check_lsq_grad, check_mse_grad,
+    List, Location, MseGradTensors, StridedTensor, Type, check_lsq_grad, check_mse_grad,
 };
 use diptych::tensor::Tensor;
 use diptych::{Dtype, Error};
@@ -135,12 +135,12 @@ pub unsafe fn mse_grad<D: Device>(
     unsafe {
         let (dtype, tensors, loss) = check_mse_grad(pred, target, grad, loss, Location::Device)?;
         with_memory!(dtype, M, _format => {
-            mse_grad_of::<<M as Memory>::Number, D>(device, dtype, &tensors, loss)
+            mse_grad_of::<<M as Memory>::Number, D>(device, dtype, &tensors, (loss.p, loss.is_own))
         })
     }
 }
 
-/// [`mse_grad`] of checked tensors.
+/// [`mse_grad`] of checked tensors; the loss has a place, and may have the type of the elements.
 ///
 /// # Safety
 /// As [`mse_grad`].
@@ -148,7 +148,7 @@ unsafe fn mse_grad_of<T: Real, D: Device>(
     device: &D,
     of: Dtype,
     tensors: &MseGradTensors,
-    loss: Loss,
+    (loss, loss_is_own): (*mut u8, bool),
 ) -> Result<(), D::Error> {
     /// The numbers of the tensors.
     const GRAD: usize = 0;
@@ -156,7 +156,7 @@ unsafe fn mse_grad_of<T: Real, D: Device>(
     const TARGET: usize = 2;
     let (n, is_own) = (tensors.count(), of == T::TYPE);
     if is_own && let Some([pred, target, grad]) = tensors.arrays() {
-        let loss = loss.p.cast();
+        let loss = loss.cast();
         let (pred, target, grad) = (pred.cast(), target.cast(), grad.cast());
         // SAFETY: as the caller's.
         return unsafe { raw::mse_grad::<T, D>(device, n as i64, pred, target, grad, loss) };
@@ -180,8 +180,8 @@ unsafe fn mse_grad_of<T: Real, D: Device>(
     // The gradient may take the place of an input's copy.
     let input = pred.copied.as_ref().or(target.copied.as_ref());
     let grad = argument(GRAD, "grad", input.map(|copied| copied.at))?;
-    let mut sum = Argument::in_place(loss.p, of);
-    if !is_own && loss.is_own {
+    let mut sum = Argument::in_place(loss, of);
+    if !is_own && loss_is_own {
         let (axes, at) = (List::new(), room.add::<T>(1, "loss")?);
         sum.copied = Some(Copied { axes, at });
     }

@@ -6,7 +6,7 @@ use crate::ops::outer::{run_ger, run_outer, run_outer_unrounded};
 use crate::ops::reduce::Dots;
 use diptych::backend::outer::Arguments;
 use diptych::backend::tensor::{
-    DotTypes, ElementType, Location, MatmulTypes, OuterTypes, Product, Vectors, check_dot,
+    DotTypes, ElementType, Location, MatmulTypes, OuterTypes, Product, StridedTensor, check_dot,
     check_matmul, check_outer, for_each,
 };
 use diptych::tensor::{Epilogue, Tensor};
@@ -213,6 +213,9 @@ pub unsafe fn ger<D: Device>(
         }
     }
 }
+
+/// Two vectors and a matrix.
+type Vectors = (StridedTensor<1>, StridedTensor<1>, StridedTensor<2>);
 
 /// Returns the arguments of [`outer`], with 16-bit floats as `f16`: the checks of addresses see the size alone.
 fn outer_arguments<S: Storage, O>((x, y, out): Vectors) -> Arguments<S, O> {
