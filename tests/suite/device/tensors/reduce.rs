@@ -2,7 +2,7 @@
 
 use super::{call_each, each_type, on_device, refused, row_major};
 use diptych::tensor::{self, Tensor};
-use diptych::{Error, Exec, Result, Storage, for_each_reduction};
+use diptych::{Error, Exec, Result, Storage, bf16, f16, for_each_reduction};
 use diptych_emulator::Emulator;
 use diptych_gpu::tensor as device;
 use diptych_tests::device::single;
@@ -86,7 +86,13 @@ fn reduce_one<T: Storage>(
         0 => Array::<T>::with_strides(shape, strides),
         _ => Array::<T>::random(rng, shape),
     };
-    x.fill(|| T::from_compute((rng.f32() * 4.0 - 1.0).into()));
+    let has_specials = rng.u8(..8) == 0;
+    x.fill(|| {
+        let special = [f32::NAN, f32::INFINITY][rng.usize(..2)];
+        let is_special = has_specials && rng.u8(..100) == 0;
+        let ordinary = rng.f32() * 4.0 - 1.0;
+        T::from_compute((if is_special { special } else { ordinary }).into())
+    });
     // As words of the size of a result: an i64, an element, or a number that is not rounded to one.
     let unrounded = rng.bool();
     let (code, size) = if reduction.gives_index {
@@ -143,10 +149,11 @@ fn reductions_have_the_bits_of_the_cpu() {
 #[test]
 fn long_rows_in_parts() {
     let mut rng = Rng::with_seed(13);
+    let (vector, columns) = ((vec![264_000], vec![0]), (vec![263_000, 8], vec![0]));
     for reduction in reductions() {
-        for case in [(vec![300_000], vec![0]), (vec![270_000, 8], vec![0])] {
-            reduce_one::<diptych::f16>(&mut rng, &reduction, &case, usize::MAX);
-            reduce_one::<diptych::bf16>(&mut rng, &reduction, &case, usize::MAX);
+        reduce_one::<f16>(&mut rng, &reduction, &vector, usize::MAX);
+        if ["logsumexp", "var"].contains(&reduction.name) {
+            reduce_one::<bf16>(&mut rng, &reduction, &columns, usize::MAX);
         }
     }
 }
