@@ -69,6 +69,7 @@ static inline u64 round_f16(float x) {
     if (x != x) return settings.random_nan ? 0x7E00u | (rnd() & 0x81FFu) : 0x7FFFu;
     const u64 sign = std::signbit(x) ? 0x8000 : 0;
     const double y = fabs((double)x);
+    if (y == 0) return sign;
     if (y >= 65520) return sign | 0x7C00;
     int exponent;
     frexp(y, &exponent);

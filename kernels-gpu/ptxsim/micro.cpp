@@ -234,6 +234,7 @@ static void floats() {
     one("cvt.rn.f16.f32", "1300", f(1 + 0x1.8p-10f), 0, 0, 0x3C02);      // a tie, to even
     one("cvt.rn.f16.f32", "1300", f(-0x1.ffep-15f), 0, 0, 0x8400);       // to the smallest normal number
     one("cvt.rn.f16.f32", "1300", f(0x1p-25f), 0, 0, 0);
+    one("cvt.rn.f16.f32", "1300", f(-0.0f), 0, 0, 0x8000);
     one("cvt.rn.f16.f32", "1300", f(0x1.000002p-25f), 0, 0, 1);
     one("cvt.rn.f16.f32", "1300", f(65519), 0, 0, 0x7BFF);
     one("cvt.rn.f16.f32", "1300", f(65520), 0, 0, 0x7C00);
