@@ -128,18 +128,18 @@ FUNCTIONS(fused)
  *            the GPU as exec->device says; with DPT_DEVICE_AUTO it does if a tensor is in device or
  *            managed memory. Arrays must then be in device or managed memory, and scalars in plain
  *            or page-locked memory, which is read before the call returns. An input without axes,
- *            of an elementwise operation or of dpt_convert, may be in any of these. The GPU
- *            computes in float and double; dpt_matmul takes there all types that it takes here.
+ *            of an elementwise operation or of dpt_convert, may be in any of these. The GPU takes
+ *            integers in dpt_convert and dpt_matmul only.
  * Scratch    On the CPU optional: reductions over several axes, or of many vectors of float16 or
  *            bfloat16, are faster with a buffer of up to 4 MiB for each thread, in exec->workspace
  *            or the thread's own. Any size is accepted.
  *
  *            On the GPU some tensors are copied to scratch memory first: the rows of a reduction
  *            over axes that cannot be merged into one, and tensors of dpt_mse_grad and vectors of
- *            dpt_lsq_grad that are not contiguous. exec->workspace then needs room for the copies,
- *            each rounded up to a multiple of 16 bytes, beside what other calls need (see GPU). A
- *            reduction needs room for one row; it is fastest with room for all rows, or for 16 MiB
- *            of them.
+ *            dpt_lsq_grad that are not contiguous; of float16 and bfloat16 all tensors of these
+ *            two, as float. exec->workspace then needs room for the copies, each rounded up to a
+ *            multiple of 16 bytes, beside what other calls need (see GPU). A reduction needs room
+ *            for one row; it is fastest with room for all rows, or for 16 MiB of them.
  * Aliasing   As in the typed functions. Two tensors are "exactly" the same if they have the same
  *            elements in the same order.
  * Errors     Also DPT_SHAPE_MISMATCH, DPT_TYPE_MISMATCH, DPT_UNSUPPORTED_TYPE, DPT_UNSUPPORTED, and

@@ -3,14 +3,16 @@ import math
 import random
 import struct
 
-F32, F64 = 0, 1
-SIZE = (4, 8)
+F32, F64, F16, BF16 = range(4)
+SIZE = (4, 8, 2, 2)
 # Types as in DLPack: the code of the kind of numbers, and bits. FLOATS has the bits of their infinities.
 INT, UINT, FLOAT, BFLOAT, BOOL = 0, 1, 2, 4, 6
 FLOATS = {(FLOAT, 16): 0x7C00, (BFLOAT, 16): 0x7F80, (FLOAT, 32): 0x7F800000, (FLOAT, 64): 0x7FF0000000000000}
 TYPES = [*FLOATS, (BOOL, 8), *((code, bits) for code in (INT, UINT) for bits in (8, 16, 32, 64))]
-LETTER = ("I", "Q")
-REAL = ("f", "d")
+TYPE = ((FLOAT, 32), (FLOAT, 64), (FLOAT, 16), (BFLOAT, 16))
+LETTER = ("I", "Q", "H", "H")
+# Bits of the fraction, and the largest exponent.
+FIELDS = ((23, 254), (52, 2046), (10, 30), (7, 254))
 
 
 def special(r, t, nan=True, inf=True):
@@ -19,6 +21,12 @@ def special(r, t, nan=True, inf=True):
         s = [0x80000000, 0, 1, 0x80000001, 0x007FFFFF, 0x00800000, 0x7F7FFFFF, 0xFF7FFFFF, 0x3F800000, 0xBF800000]
         s += [0x7F800000, 0xFF800000] if inf else []
         s += [0x7FC00000, 0xFFC00001, 0x7F800001, 0x7FFFFFFF] if nan else []
+    elif t != F64:
+        infinity, sign = FLOATS[TYPE[t]], 0x8000
+        smallest, one = 1 << FIELDS[t][0], bits(t, 1.0)
+        s = [sign, 0, 1, sign | 1, smallest - 1, smallest, infinity - 1, sign | infinity - 1, one, sign | one]
+        s += [infinity, sign | infinity] if inf else []
+        s += [infinity | smallest // 2, sign | infinity | 1, infinity | 1, 0x7FFF] if nan else []
     else:
         s = [1 << 63, 0, 1, (1 << 63) | 1, 0x000FFFFFFFFFFFFF, 0x0010000000000000, 0x7FEFFFFFFFFFFFFF,
              0xFFEFFFFFFFFFFFFF, 0x3FF0000000000000]
@@ -29,7 +37,14 @@ def special(r, t, nan=True, inf=True):
 
 def bits(t, x):
     """The bits of the number x in type t."""
-    return struct.unpack("<" + LETTER[t], struct.pack("<" + REAL[t], x))[0]
+    return int.from_bytes(packed(t, x), "little")
+
+
+def packed(t, x):
+    """The bytes of the number x in type t; of a bf16, cut off."""
+    if t == BF16: return struct.pack("<f", x)[2:]
+    if t == F16 and 65504 < abs(x) < math.inf: x = math.copysign(65504, x)
+    return struct.pack("<" + "fde"[t], x)
 
 
 MODES = ["normal", "normal", "exponents", "integers", "ties", "wild", "specials", "rare nan", "rare inf", "tiny"]
@@ -42,11 +57,11 @@ def pool(t, mode):
     if (t, mode) in pools:
         return pools[t, mode]
     r = random.Random(f"{t} {mode}")
-    mantissa, emax = (23, 254) if t == F32 else (52, 2046)
+    mantissa, emax = FIELDS[t]
     bias = emax // 2
     out = []
     for _ in range(POOL):
-        sign = r.getrandbits(1) << (31 if t == F32 else 63)
+        sign = r.getrandbits(1) << 8 * SIZE[t] - 1
         m = r.getrandbits(mantissa)
         if mode in ("normal", "specials", "rare nan", "rare inf"):
             v = sign | (bias + r.choice((-3, -2, -1, -1, 0, 0, 1))) << mantissa | m
@@ -58,7 +73,7 @@ def pool(t, mode):
             if mode == "rare inf" and p < 0.002:
                 v = special(r, t, nan=False)
         elif mode == "exponents":
-            v = sign | (bias + r.randrange(-20, 20)) << mantissa | m
+            v = sign | min(max(bias + r.randrange(-20, 20), 0), emax) << mantissa | m
         elif mode == "integers":
             v = bits(t, float(r.randrange(-9, 10)))
         elif mode == "ties":
@@ -94,7 +109,7 @@ class Arr:
         shifts = [0, 0, 0, self.size, 2 * self.size, 3 * self.size]
         self.shift = 0 if Arr.aligned else r.choice(shifts) if shift is None else shift
         self.index = index
-        self.type = (INT, 64) if index else (FLOAT, 8 * self.size)
+        self.type = (INT, 64) if index else TYPE[t]
 
     def is_nan(self, v):
         return self.type in FLOATS and v & (1 << self.type[1] - 1) - 1 > FLOATS[self.type]
@@ -191,7 +206,7 @@ def scalar(r, t, mode):
     if r.random() < 0.6:
         return r.choice([0.0, 1.0, -1.0, 2.5, 0.5, -0.0])
     if mode == "specials" and r.random() < 0.3:
-        return r.choice([math.inf, -math.inf, math.nan, 1e-40, 1e300 if t else 1e38])
+        return r.choice([math.inf, -math.inf, math.nan, 1e-40, 1e300 if t == F64 else 1e38])
     return r.uniform(-3, 3)
 
 

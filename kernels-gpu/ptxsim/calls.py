@@ -62,6 +62,7 @@ class Sides:
             keep.append(start)
             a.start = start
             return addresses[id(a)]
+        over_tensors = any(isinstance(v, Tensor) for v in args)
         types, values = [C.c_void_p], [None]
         execution = None
         workspace = 0
@@ -70,15 +71,18 @@ class Sides:
             need = C.c_size_t(0)
             base = name.replace("_batched", "").replace("_fused", "")
             if base in ("gemm", "lsq_grad"):
-                f = getattr(self.lib, f"dpt_{base}_{'f64' if t else 'f32'}_workspace")
+                f = getattr(self.lib, f"dpt_{base}_{'f64' if t == F64 else 'f32'}_workspace")
                 e = Exec(C.sizeof(Exec), 1)
-                sizes = [C.c_int64(v) for v in args[:3 if base == "gemm" else 2]]
+                shape = args[0].shape if over_tensors else args[:3 if base == "gemm" else 2]
+                sizes = [C.c_int64(v) for v in shape]
                 if f(C.byref(e), *sizes, C.byref(need)): raise SystemExit("workspace query failed")
             size = (327680 + 15) if need.value == 0 or (name == "gemm_batched") else need.value
             if name == "gemm_batched": size = max(size, need.value)
             # Of some reductions the tensor is copied; the library's own memory has no room for long rows.
             inputs = [v for v in args if isinstance(v, Tensor) and v.array and not v.array.out]
             copied = max([math.prod(v.shape) * v.array.size for v in inputs], default=0)
+            # Of gradients all of them, and those of 16 bits in twice as many.
+            if name in ("mse_grad", "lsq_grad"): copied = 8 * sum(math.prod(v.shape) + 2 for v in inputs)
             size += copied
             if r.random() < 0.6 or copied > 100000 or (name == "lsq_grad" and need.value > 262144):
                 workspace = self.sim.ptxsim_alloc(size, r.choice([0, 1, 4, 8, 15, 16]))
@@ -99,13 +103,13 @@ class Sides:
             elif isinstance(v, C.Array): types.append(C.c_void_p), values.append(C.addressof(v))
             elif isinstance(v, Arr) or v is None: types.append(C.c_void_p), values.append(address(v))
             elif isinstance(v, int): types.append(C.c_int64), values.append(v)
-            elif isinstance(v, float): types.append(C.c_double if t else C.c_float), values.append(v)
+            elif isinstance(v, float):
+                types.append(C.c_double if t == F64 or over_tensors else C.c_float), values.append(v)
             else:
                 e = CEpilogue(C.sizeof(CEpilogue), v.flags, v.kind, address(v.bias), v.inc, v.lo, v.hi)
                 keep.append(e)
                 types.append(C.c_void_p), values.append(C.cast(C.byref(e), C.c_void_p))
-        over_tensors = any(isinstance(v, Tensor) for v in args)
-        f = getattr(self.lib, f"dpt_{name}" if over_tensors else f"dpt_{name}_{'f64' if t else 'f32'}")
+        f = getattr(self.lib, f"dpt_{name}" if over_tensors else f"dpt_{name}_{('f32', 'f64')[t]}")
         f.argtypes = types
         status = f(*values)
         error = self.lib.dpt_last_error().decode() if status else ""

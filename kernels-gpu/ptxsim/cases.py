@@ -161,5 +161,6 @@ def lsq(op, r, t, mode, shape=None, strides=None):
 
 
 MAKERS = dict(elementwise=elementwise, tensors=tensors.elementwise, convert=tensors.convert, axes=tensors.axes,
-              row_maps=row_maps, row_maps_over_axes=tensors.row_map, outer=outer, gemm=gemm, matmul=products.matmul, reduce=reduce, rows=rows, lsq=lsq)
+              row_maps=row_maps, row_maps_over_axes=tensors.row_map, products_over_tensors=tensors.products, outer=outer,
+              gemm=gemm, matmul=products.matmul, reduce=reduce, rows=rows, lsq=lsq)
 WEIGHTS = dict(gemm=5, matmul=5, lsq=5, outer=2, convert=5, row_maps=3, row_maps_over_axes=3)

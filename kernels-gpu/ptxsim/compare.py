@@ -20,7 +20,7 @@ import time
 import calls
 import edges
 import header
-from arrays import F32, F64, MODES, Arr, difference
+from arrays import MODES, Arr, difference
 from cases import MAKERS, WEIGHTS, Epilogue
 from tensors import Tensor
 
@@ -33,7 +33,7 @@ def describe(name, t, args):
         elif isinstance(v, Epilogue): parts.append(f"(flags {v.flags} bias {v.kind} inc {v.inc} lo {v.lo} hi {v.hi})")
         elif isinstance(v, ctypes.Array): parts.append(str(list(v)))
         else: parts.append(str(v))
-    suffix = "" if any(isinstance(v, Tensor) for v in args) else "_f64" if t else "_f32"
+    suffix = "" if any(isinstance(v, Tensor) for v in args) else ("_f32", "_f64")[t]
     return f"dpt_{name}{suffix}({', '.join(parts)})"
 
 
@@ -47,7 +47,13 @@ class Run:
         self.calls = self.elements = 0
         self.bad, self.slow = [], []
         listed = edges.fixed(operations) if options.fixed else edges.large(operations) if options.large else None
-        self.cases = listed and [(op, k, t) for op, k in listed for t in (F32, F64) if op.name in self.operations]
+        self.cases = listed and [(op, k, t) for i, (op, k) in enumerate(listed) for t in self.types(op, i)]
+
+    def types(self, op, i):
+        """The types of case i of a list: the 16-bit floats, which have one kernel, in turn."""
+        if op.name not in self.operations: return ()
+        real, halves = header.types(op)[:2], header.types(op)[2:]
+        return *real, *halves[i % 2:][:1]
 
     def indices(self):
         o = self.options
@@ -60,7 +66,7 @@ class Run:
         if self.cases is not None: return self.cases[index]
         operations = list(self.operations.values())
         op = r.choices(operations, [WEIGHTS.get(op.family, 1) for op in operations])[0]
-        return op, {}, r.randrange(2)
+        return op, {}, r.choice(header.types(op))
 
     def one(self, index):
         """Makes a call on both backends, and returns a list of failures."""

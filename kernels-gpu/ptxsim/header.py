@@ -2,6 +2,8 @@
 import collections
 import re
 
+from arrays import BF16, F16, F32, F64
+
 Parameter = collections.namedtuple("Parameter", "kind name")  # kind: int, scalar, input, output, index, epilogue
 Operation = collections.namedtuple("Operation", "name family parameters inplace")
 
@@ -28,6 +30,12 @@ def family(name, parameters):
     raise SystemExit(f"compare.py cannot make calls with the parameters of dpt_{name}")
 
 
+def types(operation):
+    """The types of elements: only functions over tensors take those of 16 bits."""
+    over_tensors = operation.family in ("tensors", "axes", "row_maps_over_axes", "products_over_tensors")
+    return (F32, F64, F16, BF16) if over_tensors else (F32, F64)
+
+
 def operations(path):
     """All operations, by their names without the type."""
     found = {}
@@ -45,6 +53,8 @@ def operations(path):
         found[name] = Operation(name, kind, parameters, inplace)
         if kind == "elementwise" and len([p for p in parameters if p.kind == "output"]) == 1:
             found[name + " over tensors"] = Operation(name, "tensors", parameters, inplace)
+        if kind in ("outer", "lsq") or name in ("dot", "mse_grad"):
+            found[name + " over tensors"] = Operation(name, "products_over_tensors", parameters, [])
         if kind == "rows": found[name[:-5] + " over axes"] = Operation(name[:-5], "axes", parameters, [])
         if kind == "row_maps": found[name + " over axes"] = Operation(name, "row_maps_over_axes", parameters, ["x"])
     found["matmul over tensors"] = Operation("matmul", "matmul", [], [])

@@ -58,6 +58,25 @@ static inline u64 rzi_u64(u64 x) {
     if (d != d) return 1ull << 63;
     return d <= -1 ? 0 : d >= 0x1p64 ? ~0ull : (u64)d;
 }
+// binary16: a sign, 5 bits of exponent, 10 of fraction. A NaN is that of f32 instructions; of 16 bits, all ones so far.
+static inline u64 widen_f16(u64 h) {
+    const u32 exponent = h >> 10 & 31, fraction = h & 1023;
+    const float sign = h & 0x8000 ? -1.0f : 1.0f;
+    if (exponent == 31) return fraction ? nan32() : raw32(sign * INFINITY);
+    return raw32(sign * ldexpf((float)(exponent ? fraction + 1024 : fraction), (int)(exponent ? exponent : 1) - 25));
+}
+static inline u64 round_f16(float x) {
+    if (x != x) return settings.random_nan ? 0x7E00u | (rnd() & 0x81FFu) : 0x7FFFu;
+    const u64 sign = std::signbit(x) ? 0x8000 : 0;
+    const double y = fabs((double)x);
+    if (y == 0) return sign;
+    if (y >= 65520) return sign | 0x7C00;
+    int exponent;
+    frexp(y, &exponent);
+    // In units of the last place; a carry goes into the exponent.
+    const int unit = std::max(exponent - 11, -24);
+    return sign | ((u64)(unit + 24) * 1024 + (u64)nearbyint(ldexp(y, -unit)));
+}
 static inline u64 bfe32(u64 a, u64 b, u64 c) {
     u32 pos = b & 255, len = c & 255;
     if (pos >= 32 || len == 0) return 0;
@@ -123,7 +142,8 @@ static inline u64 widen_f16(u64 x) {
     X("cvt.u16.u64", "1600", H(a)) X("cvt.u64.u16", "6100", a) X("cvt.rzi.s64.f64", "6600", rzi_s64(a)) X("cvt.rzi.u64.f64", "6600", rzi_u64(a)) \
     X("cvt.rn.f64.u64", "6600", raw64((double)a)) X("cvt.rn.f32.u64", "3600", raw32((float)a)) \
     X("cvt.rn.f64.s32", "6300", raw64((double)(i32)a)) X("cvt.rn.f32.s32", "3300", raw32((float)(i32)a)) \
-    X("cvt.rn.f32.f64", "3600", R32((float)D(a))) X("cvt.f64.f32", "6300", R64((double)F(a), 0)) X("cvt.f32.f16", "3100", widen_f16(a)) \
+    X("cvt.rn.f32.f64", "3600", R32((float)D(a))) X("cvt.f64.f32", "6300", R64((double)F(a), 0)) \
+    X("cvt.f32.f16", "3100", widen_f16(a)) X("cvt.rn.f16.f32", "1300", round_f16(F(a))) \
     X("cvta.global.u64", "6600", a) X("cvta.to.global.u64", "6600", a) \
     X("add.rn.f32", "3330", R32(F(a) + F(b))) X("add.rn.f64", "6660", R64(D(a) + D(b), a, b)) \
     X("sub.rn.f32", "3330", R32(F(a) - F(b))) X("sub.rn.f64", "6660", R64(D(a) - D(b), a, b)) \

@@ -1,9 +1,8 @@
 """Tensors for the functions over tensors: of any rank, strides and broadcast axes, and numbers."""
 import ctypes as C
 import math
-import struct
 
-from arrays import FLOAT, SIZE, TYPES, Arr, Typed, bounds, extent, numbers, scalar
+from arrays import BF16, F16, F32, TYPE, TYPES, Arr, Typed, bounds, extent, numbers, packed, scalar
 
 CPU, CUDA = 1, 2
 
@@ -18,9 +17,9 @@ class Tensor:
     """An array with a shape and strides, or a number, which stays in memory of the host on both backends."""
     def __init__(self, t, shape=(), strides=(), array=None, number=None):
         self.shape, self.strides, self.array = shape, strides, array
-        self.type = array.type if array else (FLOAT, 8 * SIZE[t])
+        self.type = array.type if array else TYPE[t]
         # The bytes of the number.
-        self.number = struct.pack("<d" if t else "<f", number) if isinstance(number, float) else number
+        self.number = packed(t, number) if isinstance(number, float) else number
 
     def describe(self, address, device):
         """The tensor whose first element is at an address, and what must outlive it."""
@@ -107,7 +106,30 @@ def axes(op, r, t, mode, shape=None):
     index = any(p.kind == "index" for p in op.parameters)
     mode = "exponents" if op.name == "logsumexp" and mode in ("wild", "tiny") else mode
     r.shuffle(reduced)
-    return [tensor(r, t, shape, mode), *named, *ddof, tensor(r, t, kept, "normal", True, index)], True
+    to = unrounded(r, t)
+    return [tensor(r, t, shape, mode), *named, *ddof, tensor(r, to, kept, "normal", True, index)], True
+
+
+def unrounded(r, t):
+    """The type of results: t, or of 16-bit floats also f32."""
+    return F32 if t in (F16, BF16) and r.random() < 0.4 else t
+
+
+def products(op, r, t, mode, shape=None):
+    """Arguments of products of vectors and of gradients, which have functions for pointers too, except for 16 bits."""
+    m, n = shape or r.choice([(3, 70), (40, 33), (1, 257), (200, 5), (5, 200), (2, 2500), (0, 3)])
+    to = unrounded(r, t)
+    vector = lambda n: tensor(r, t, [n], mode)
+    if op.name == "outer": return [vector(m), vector(n), tensor(r, to, [m, n], mode, True)], False
+    if op.name == "ger": return [scalar(r, t, mode), vector(m), vector(n), tensor(r, t, [m, n], mode, True)], False
+    if op.name == "dot":
+        x, y = tensor(r, t, [m, n], mode), tensor(r, t, r.choice([[n], [m, n], [1, n]]), mode)
+        # Of f32 and f64 the device computes them as products, whose NaNs are any.
+        return [x, y, tensor(r, to, [m], "normal", True)], t in (F16, BF16)
+    if op.name == "lsq_grad":
+        return [tensor(r, t, [m, n], mode), vector(n), vector(m), tensor(r, t, [n], "normal", True)], True
+    inputs = [tensor(r, t, [m, n], mode) for _ in range(2)]
+    return [*inputs, tensor(r, t, [m, n], mode, True), tensor(r, to, [], "normal", True)], "last"
 
 
 def convert(op, r, t, mode, shape=None):

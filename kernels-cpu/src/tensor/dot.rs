@@ -154,7 +154,7 @@ fn types(x: &Operand, y: &Operand, out: &Operand, memory: Location) -> Result<Do
         }
         return Ok(DotTypes::Mixed(types));
     }
-    let of = float_type(x, memory)?;
+    let of = float_type(x)?;
     y.same_type(x)?;
     let is_own = of.size() > 2 || out.of != Type::Float(Dtype::F32);
     if is_own {

@@ -134,7 +134,7 @@ pub unsafe fn check_mse_grad(
     let read = |tensor, arg| unsafe { Operand::in_memory(tensor, arg, memory) };
     let (pred, target) = (read(pred, "pred")?, read(target, "target")?);
     let (grad, loss) = (read(grad, "grad")?, read(loss, "loss")?);
-    let dtype = float_type(&pred, memory)?;
+    let dtype = float_type(&pred)?;
     for operand in [&target, &grad] {
         operand.same_type(&pred)?;
     }
@@ -268,7 +268,7 @@ pub unsafe fn check_lsq_grad(
     let read = |tensor, arg| unsafe { Operand::in_memory(tensor, arg, memory) };
     let (a, x) = (read(a, "a")?, read(x, "x")?);
     let (y, grad) = (read(y, "y")?, read(grad, "grad")?);
-    let dtype = float_type(&a, memory)?;
+    let dtype = float_type(&a)?;
     if a.rank() != 2 {
         return Err(Error::ShapeMismatch { arg: a.arg });
     }

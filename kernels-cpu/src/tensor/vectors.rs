@@ -170,7 +170,7 @@ pub unsafe fn check_outer(
 fn outer_types(x: &Operand, out: &Operand, memory: Location) -> Result<OuterTypes> {
     let types = match x.of.number() {
         Some(NumberType::Integer(of)) if memory == Location::Host => OuterTypes::Integer(of),
-        _ => OuterTypes::Float(float_type(x, memory)?),
+        _ => OuterTypes::Float(float_type(x)?),
     };
     match (types, out.of) {
         (OuterTypes::Float(Dtype::F16), F32) => return Ok(OuterTypes::Unrounded(Half::F16)),
@@ -188,15 +188,13 @@ pub fn element_type(x: &Operand) -> Result<ElementType> {
     x.of.element().ok_or(Error::UnsupportedType { arg: x.arg })
 }
 
-/// Returns the type of an operand in this memory, which must be a type of floats; on a device, of 32 or 64 bits.
+/// Returns the type of an operand, which must be a type of floats.
 ///
 /// # Errors
 /// `UnsupportedType`.
-pub fn float_type(x: &Operand, memory: Location) -> Result<Dtype> {
+pub fn float_type(x: &Operand) -> Result<Dtype> {
     match x.of {
-        Type::Float(dtype) if dtype.size() > 2 || memory == Location::Host => Ok(dtype),
-        Type::Float(_) | Type::Bool | Type::Integer(_) => {
-            Err(Error::UnsupportedType { arg: x.arg })
-        }
+        Type::Float(dtype) => Ok(dtype),
+        Type::Bool | Type::Integer(_) => Err(Error::UnsupportedType { arg: x.arg }),
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::gpu::host::Argument;
 use crate::gpu::parameters;
+use crate::memory::{Half, HalfFormat, Memory};
 use crate::ops::*;
 use crate::real::Real;
-use crate::table::Entry;
+use crate::table::{Entry, Number};
 use core::ffi::c_void;
 use diptych::{Dtype, Storage, for_each_element};
 
@@ -120,65 +121,158 @@ pub trait Device {
     ) -> Result<(), Self::Error>;
 }
 
-/// The PTX names of a row, by type; `None` for a type for which the row does not exist.
+/// The PTX names of a row, by the places of types; `None` for a type for which the row does not exist.
 macro_rules! names {
-    ({ $name:ident $only:tt } [$($M:ident as $C:ident $Dtype:ident),*]) => {{
+    ({ $name:ident $only:tt $which:tt } [$($M:ident as $C:ident $Dtype:ident),*]) => {{
         let mut names = [None; Dtype::COUNT];
         $(
-            if is_there!($only $Dtype) {
+            if is_there!($only $which $Dtype) {
                 names[Dtype::$Dtype as usize] = Some(concat!(stringify!($name), "_", stringify!($M)));
             }
         )*
+        if has_format!($which) {
+            names[Entry::place(Dtype::F16)] = Some(concat!(stringify!($name), "_half"));
+        }
         names
     }};
 }
 
-/// Whether a row exists for a type, that is, unless it is `only` for another type.
+/// Whether a row exists for a type that has arithmetic, that is, unless it is for another type.
 macro_rules! is_there {
-    ([] $Dtype:ident) => {
+    ([] [half] $Dtype:ident) => {
+        false
+    };
+    ([] $which:tt $Dtype:ident) => {
         true
     };
-    ([$Only:ident] $Dtype:ident) => {
+    ([$Only:ident] $which:tt $Dtype:ident) => {
         <$Only as Storage>::TYPE as usize == Dtype::$Dtype as usize
+    };
+}
+
+/// Whether a row exists for 16-bit floats, and its kernels take the format.
+macro_rules! has_format {
+    ([]) => {
+        false
+    };
+    ([$Which:ident]) => {
+        true
     };
 }
 
 /// The sizes of the parameters for each type; the parameter types are written in terms of `T`.
 macro_rules! parameters {
-    ({ $sizes:tt } [$($M:ident as $C:ident $Dtype:ident),*]) => {{
+    ({ $sizes:tt $with_format:tt $which:tt } [$($M:ident as $C:ident $Dtype:ident),*]) => {{
         let mut parameters: [&'static [usize]; Dtype::COUNT] = [&[]; Dtype::COUNT];
         $(parameters[Dtype::$Dtype as usize] = { type T = $M; const _: Option<T> = None; &$sizes };)*
+        if has_format!($which) {
+            type T = Half;
+            const _: Option<T> = None;
+            parameters[Entry::place(Dtype::F16)] = &$with_format;
+        }
         parameters
     }};
 }
 
 /// The instance of `$run` for the type for which the entry is named `$name`.
 macro_rules! of_name {
-    ({ $entry:expr, $name:ident, $run:ident, $D:ident } [$($M:ident as $C:ident $Dtype:ident),*]) => {
+    ({ $entry:expr, $name:ident, $run:ident, $D:ident $(, $Half:ident)? } [$($M:ident as $C:ident $Dtype:ident),*]) => {
         match () {
             $(() if $entry.name(Dtype::$Dtype) == Some($name) => $run::<$M, $D>,)*
+            $(() if $entry.name(Dtype::F16) == Some($name) => $run::<$Half, $D>,)?
             () => return None,
         }
     };
 }
 
+/// The typed function of a row, and its call with the arguments as `cuLaunchKernel` takes them.
+macro_rules! launcher {
+    ([] $name:ident ($($arg:ident: $ty:ty),*) $doc:expr, $body:expr) => {
+        #[doc = $doc]
+        ///
+        /// # Errors
+        /// Those of the device.
+        ///
+        /// # Safety
+        /// As for the kernel.
+        #[allow(non_snake_case)]
+        pub unsafe fn $name<T: Real, D: Device>(device: &D, grid: Grid, $(mut $arg: $ty),*) -> Result<(), D::Error> {
+            let arguments = &mut [$((&raw mut $arg).cast::<c_void>()),*];
+            // SAFETY: as the caller's; each argument is of the type that the kernel declares.
+            unsafe {
+                device.launch(&entry::$name, T::TYPE, grid, arguments, || $body($($arg.received()),*))
+            }
+        }
+    };
+    ([$Which:ident] $name:ident ($($arg:ident: $ty:ty),*) $doc:expr, $body:expr) => {
+        #[doc = $doc]
+        ///
+        /// # Errors
+        /// Those of the device.
+        ///
+        /// # Safety
+        /// As for the kernel.
+        #[allow(non_snake_case)]
+        pub unsafe fn $name<T: Memory, D: Device>(device: &D, grid: Grid, mut format: T::Format, $(mut $arg: $ty),*) -> Result<(), D::Error> {
+            let all = &mut [(&raw mut format).cast::<c_void>(), $((&raw mut $arg).cast::<c_void>()),*];
+            let arguments = &mut all[usize::from(size_of::<T::Format>() == 0)..];
+            // SAFETY: as the caller's; each argument is of the type that the kernel declares.
+            unsafe {
+                device.launch(&entry::$name, T::dtype(format), grid, arguments, || $body(format, $($arg.received()),*))
+            }
+        }
+    };
+}
+
+/// Makes the launch of an entry from pointers to its arguments.
+macro_rules! launch_by_name {
+    ([] $name:ident ($($arg:ident: $ty:ty),*) ($device:ident $wanted:ident $grid:ident $arguments:ident $D:ident)) => {{
+        #[allow(non_snake_case, unused_assignments)]
+        unsafe fn run<T: Real, D: Device>(device: &D, grid: Grid, mut next: *const *mut c_void) -> Result<(), D::Error> {
+            // SAFETY: as the caller's.
+            unsafe {
+                $(
+                    let $arg = next.read().cast::<$ty>().read();
+                    next = next.add(1);
+                )*
+                $name::<T, D>(device, grid, $($arg),*)
+            }
+        }
+        let run = for_each_element!(of_name! { entry::$name, $wanted, run, $D });
+        // SAFETY: as the caller's.
+        return Some(unsafe { run($device, $grid, $arguments) });
+    }};
+    ([$Which:ident] $name:ident ($($arg:ident: $ty:ty),*) ($device:ident $wanted:ident $grid:ident $arguments:ident $D:ident)) => {{
+        #[allow(non_snake_case, unused_assignments)]
+        unsafe fn run<T: Memory, D: Device>(device: &D, grid: Grid, mut next: *const *mut c_void) -> Result<(), D::Error> {
+            // SAFETY: as the caller's; there is always a format without a size.
+            unsafe {
+                let format = if size_of::<T::Format>() == 0 {
+                    core::ptr::dangling::<T::Format>().read()
+                } else {
+                    let format = next.read().cast::<T::Format>().read();
+                    next = next.add(1);
+                    format
+                };
+                $(
+                    let $arg = next.read().cast::<$ty>().read();
+                    next = next.add(1);
+                )*
+                $name::<T, D>(device, grid, format, $($arg),*)
+            }
+        }
+        let run = for_each_element!(of_name! { entry::$name, $wanted, run, $D, Half });
+        // SAFETY: as the caller's.
+        return Some(unsafe { run($device, $grid, $arguments) });
+    }};
+}
+
 macro_rules! launchers {
-    (() $($name:ident[$threads:literal, $blocks:literal] $(only $Only:ident)? ($($arg:ident: $ty:ty),*) = $($body:ident)::+ $([$($extra:ty),*])?;)*) => {
+    (() $($name:ident[$threads:literal, $blocks:literal] $(only $Only:ident)? $(of $Which:ident)? ($($arg:ident: $ty:ty),*) = $($body:ident)::+ $([$($extra:ty),*])?;)*) => {
         $(
-            #[doc = concat!("Runs [`", stringify!($($body)::+), "`].")]
-            ///
-            /// # Errors
-            /// Those of the device.
-            ///
-            /// # Safety
-            /// As for the kernel.
-            #[allow(non_snake_case)]
-            pub unsafe fn $name<T: Real, D: Device>(device: &D, grid: Grid, $(mut $arg: $ty),*) -> Result<(), D::Error> {
-                let arguments = &mut [$((&raw mut $arg).cast::<c_void>()),*];
-                // SAFETY: as the caller's; each argument is of the type that the kernel declares.
-                unsafe {
-                    device.launch(&entry::$name, T::TYPE, grid, arguments, || $($body)::+::<T $(, $($extra),*)?>($($arg.received()),*))
-                }
+            launcher! {
+                [$($Which)?] $name ($($arg: $ty),*)
+                concat!("Runs [`", stringify!($($body)::+), "`]."), $($body)::+::<T $(, $($extra),*)?>
             }
         )*
 
@@ -195,20 +289,7 @@ macro_rules! launchers {
         ) -> Option<Result<(), D::Error>> {
             $(
                 if entry::$name.names().any(|known| known == name) {
-                    #[allow(non_snake_case, unused_assignments)]
-                    unsafe fn run<T: Real, D: Device>(device: &D, grid: Grid, mut next: *const *mut c_void) -> Result<(), D::Error> {
-                        // SAFETY: as the caller's.
-                        unsafe {
-                            $(
-                                let $arg = next.read().cast::<$ty>().read();
-                                next = next.add(1);
-                            )*
-                            $name::<T, D>(device, grid, $($arg),*)
-                        }
-                    }
-                    let run = for_each_element!(of_name! { entry::$name, name, run, D });
-                    // SAFETY: as the caller's.
-                    return Some(unsafe { run(device, grid, arguments) });
+                    launch_by_name! { [$($Which)?] $name ($($arg: $ty),*) (device name grid arguments D) }
                 }
             )*
             None
@@ -217,7 +298,7 @@ macro_rules! launchers {
         /// The rows of the table as data.
         #[allow(non_upper_case_globals, missing_docs)]
         pub mod entry {
-            use super::{Dtype, Entry, Storage, for_each_element};
+            use super::{Dtype, Entry, Half, HalfFormat, Number, Storage, for_each_element};
             use crate::gpu::parameters;
 
             #[allow(non_camel_case_types)]
@@ -226,10 +307,12 @@ macro_rules! launchers {
             $(
                 pub static $name: Entry = Entry {
                     number: Row::$name as usize,
-                    names: for_each_element!(names! { $name [$($Only)?] }),
+                    names: for_each_element!(names! { $name [$($Only)?] [$($Which)?] }),
                     threads: $threads,
                     blocks: $blocks,
-                    parameters: for_each_element!(parameters! { [$(size_of::<$ty>()),*] }),
+                    parameters: for_each_element!(parameters! {
+                        [$(size_of::<$ty>()),*] [size_of::<HalfFormat>(), $(size_of::<$ty>()),*] [$($Which)?]
+                    }),
                 };
             )*
 

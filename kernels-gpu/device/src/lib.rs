@@ -32,6 +32,7 @@ mod finish;
 pub mod gpu;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod launch;
+pub mod memory;
 pub mod ops;
 pub mod real;
 pub mod single;

@@ -2,10 +2,11 @@
 
 use crate::gpu::Vector;
 use crate::gpu::value::Value;
+use crate::memory::Memory;
 use diptych::Element;
 
 /// `f32` or `f64`.
-pub trait Real: Element + Vector + Value {
+pub trait Real: Element + Vector + Value + Memory<Number = Self, Format = ()> {
     /// Whether the sign bit is set.
     fn sign_bit(self) -> bool;
 }

@@ -1,11 +1,14 @@
 //! The table of kernels. A row is `name[threads, blocks](parameters) = body`: the threads of a block, and the least
 //! number of blocks that must fit on a multiprocessor at once, which bounds the registers that the assembler may use.
-//! A row with `only f32` exists for that type alone.
+//! A row with `only f32` exists for that type alone; one `of any` for 16-bit floats too, as [`Half`](crate::memory::Half),
+//! and one `of half` for these alone. The kernels of these two take the format first, and their parameters are in terms
+//! of the type in memory.
 
-use diptych::{Dtype, for_each_element};
+use crate::memory::Memory;
+use diptych::{Dtype, for_each_storage};
 
-/// Passes the rows of the table to the macro `$make`, after `$args`. In a row, `T` is the element type. The rows of
-/// elementwise operations and reductions are generated from the table of operations in `diptych`.
+/// Passes the rows of the table to the macro `$make`, after `$args`. In a row, `T` is the type of elements in memory. The
+/// rows of elementwise operations and reductions are generated from the table of operations in `diptych`.
 macro_rules! kernel_table {
     ($make:ident! $args:tt) => {
         ::diptych::for_each_elementwise!(with_elementwise! { $make $args } [name arguments output]);
@@ -16,7 +19,7 @@ macro_rules! kernel_table {
 macro_rules! with_elementwise {
     ({ $make:ident $args:tt } $($name:ident ($($arg:ident: $kind:ident),*) $out:ident)*) => {
         ::diptych::for_each_row_map!(with_row_maps! { $make $args
-            $($name[256, 1](shape: parameters::Shape, $($arg: argument!($kind),)* $out: parameters::Output<T>) = elementwise::$name;)*
+            $($name[256, 1] of any (shape: parameters::Shape, $($arg: argument!($kind),)* $out: parameters::Output<T>) = elementwise::$name;)*
         } [name statistics]);
     };
 }
@@ -26,21 +29,24 @@ macro_rules! with_row_maps {
     ({ $make:ident $args:tt $($elementwise:tt)* } $($name:ident ($($statistic:ident: $role:ident),*))*) => {
         ::diptych::for_each_reduction!(with_reductions! { $make $args
             $($elementwise)*
-            $($name[256, 1](shape: parameters::Shape, x: parameters::Input<T>, $($statistic: parameters::Input<T>,)* out: parameters::Output<T>) = elementwise::$name;)*
+            $($name[256, 1] of any (shape: parameters::Shape, x: parameters::Input<T>, $($statistic: parameters::Input<Number<T>>,)* out: parameters::Output<T>) = elementwise::$name;)*
         } [name rows columns result]);
     };
 }
 
+/// The type of arithmetic for elements in memory.
+pub type Number<M> = <M as Memory>::Number;
+
 /// The parameter type for an argument of an elementwise kernel.
 macro_rules! argument {
-    (scalar) => { T };
+    (scalar) => { Number<T> };
     (array) => { parameters::Input<T> };
 }
 
-/// The element type of a reduction's output.
+/// The type of a reduction's results, before they are rounded.
 macro_rules! result {
     (element) => {
-        T
+        Number<T>
     };
     (count) => {
         i64
@@ -57,12 +63,14 @@ macro_rules! with_reductions {
         with_products! { $make $args {
             $($elementwise)*
             $(
-                $rows[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut result!($out), inc_out: i64, x_bs: i64, out_bs: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::$name];
-                $columns[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut result!($out), inc_out: i64, x_bs: i64, out_bs: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::$name];
+                $rows[256, 2] of any (m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut result!($out), inc_out: i64, x_bs: i64, out_bs: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::$name];
+                $columns[256, 2] of any (m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut result!($out), inc_out: i64, x_bs: i64, out_bs: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::$name];
             )*
             convert[256, 1] only f32 (shape: parameters::Shape, of: parameters::Type, to: parameters::Type, x: parameters::Source, out: parameters::Target) = convert::convert;
-            outer[256, 1](m: u64, n: u64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut T, rs: i64, cs: i64, lanes: u32, packs: u32) = outer::outer;
-            ger[256, 1](m: u64, n: u64, alpha_x: T, x: *const T, incx: i64, alpha_y: T, y: *const T, incy: i64, a: *mut T, rs: i64, cs: i64, lanes: u32, packs: u32) = outer::ger;
+            outer[256, 1] of any (m: u64, n: u64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut T, rs: i64, cs: i64, lanes: u32, packs: u32) = outer::outer;
+            outer_unrounded[256, 1] of half (m: u64, n: u64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut Number<T>, rs: i64, cs: i64, lanes: u32, packs: u32) = outer::outer_unrounded;
+            ger[256, 1] of any (m: u64, n: u64, alpha_x: Number<T>, x: *const T, incx: i64, alpha_y: Number<T>, y: *const T, incy: i64, a: *mut T, rs: i64, cs: i64, lanes: u32, packs: u32) = outer::ger;
+            dots[256, 2] of half (n: u64, x: *const T, incx: i64, x_bs: i64, y: *const T, incy: i64, y_bs: i64, out: *mut Number<T>, out_bs: i64, team: u32, run: u32, scratch: *mut u8, counters: *mut u32) = reduce::dots;
         } {
             gemm_128x128[256, 2] only f32 () = gemm::whole_128x128;
             gemm_128x64[128, 1]() = gemm::whole_128x64;
@@ -117,43 +125,53 @@ macro_rules! with_products {
     };
 }
 
-/// The element types that have arithmetic, as an array.
+/// The types of elements, as an array.
 macro_rules! types {
     ({} [$($M:ident as $C:ident $Dtype:ident),*]) => {
         [$(Dtype::$Dtype),*]
     };
 }
 
-/// A row of the table as data, for the code that loads and launches kernels.
+/// A row of the table as data, for the code that loads and launches kernels. The 16-bit floats have one kernel, at the
+/// [`place`](Entry::place) of the first.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Its row number.
     pub number: usize,
-    /// Its PTX name for each type; `None` where the row does not exist for the type.
+    /// Its PTX name at the place of each type; `None` where the row does not exist for the type.
     pub names: [Option<&'static str>; Dtype::COUNT],
     /// Threads per block.
     pub threads: u32,
     /// The least number of blocks that must fit on a multiprocessor at once.
     pub blocks: u32,
-    /// The size of each parameter in bytes, for each type; empty where the row does not exist for the type.
+    /// The size of each parameter in bytes, at the place of each type; empty where the row does not exist for the type.
     pub parameters: [&'static [usize]; Dtype::COUNT],
 }
 
 impl Entry {
+    /// Returns the place of a type in arrays: types that share kernels share it.
+    #[inline]
+    pub const fn place(dtype: Dtype) -> usize {
+        match dtype {
+            Dtype::Bf16 => Dtype::F16 as usize,
+            other => other as usize,
+        }
+    }
+
     /// Returns its PTX name for a type, if the row exists for it.
     pub fn name(&self, dtype: Dtype) -> Option<&'static str> {
-        self.names[dtype as usize]
+        self.names[Self::place(dtype)]
     }
 
     /// Returns the sizes of its parameters in bytes for a type.
     pub fn parameters(&self, dtype: Dtype) -> &'static [usize] {
-        self.parameters[dtype as usize]
+        self.parameters[Self::place(dtype)]
     }
 
-    /// Returns the types for which the row exists.
+    /// Returns the types for which the row exists, of those that share a kernel the first.
     pub fn types(&self) -> impl Iterator<Item = Dtype> {
-        let all = for_each_element!(types! {}).into_iter();
-        all.filter(|&dtype| self.name(dtype).is_some())
+        let all = for_each_storage!(types! {}).into_iter();
+        all.filter(|&dtype| self.names[dtype as usize].is_some())
     }
 
     /// Returns its PTX names.

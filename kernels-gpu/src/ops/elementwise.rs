@@ -1,9 +1,10 @@
 //! The elementwise operations: clamp, arithmetic, scale, axpy, square, fill and more.
 
 use diptych::backend::args::{size, slice};
-use diptych::{for_each_elementwise, if_nan_spreads};
+use diptych::{Element, for_each_elementwise, if_nan_spreads};
 use diptych_device::gpu::parameters::{Input, Output, Shape};
 use diptych_device::launch::{self, Device, Grid};
+use diptych_device::memory::Memory;
 use diptych_device::ops::elementwise::{BLOCK_BYTES, ROWS, THREADS};
 use diptych_device::real::Real;
 
@@ -69,7 +70,7 @@ macro_rules! entries {
             let elements = contiguous(n, size_of::<T>());
             // SAFETY: the caller vouches for the arrays.
             unsafe {
-                strided::$name(device, elements, $(entries!(@input $kind $arg),)* Output::contiguous($out))
+                strided::$name::<T, D>(device, (), elements, $(entries!(@input $kind $arg),)* Output::contiguous($out))
             }
         }
     )*
@@ -79,22 +80,22 @@ macro_rules! entries {
             $(
                 /// # Safety
                 /// The arrays must be valid for the shape on the device until the launch has run.
-                pub unsafe fn $name<T: Real, D: Device>(
-                    device: &D, (grid, shape): (Grid, Shape), $($arg: entries!(@strided $kind T),)* $out: Output<T>,
+                pub unsafe fn $name<M: Memory, D: Device>(
+                    device: &D, format: M::Format, (grid, shape): (Grid, Shape), $($arg: entries!(@strided $kind M),)* $out: Output<M>,
                 ) -> Result<(), D::Error> {
                     // A NaN bound makes every result NaN.
                     if false $(|| if_nan_spreads!($role [$arg.is_nan()] [false]))* {
                         // SAFETY: the caller vouches for the output.
-                        return unsafe { launch::fill(device, grid, shape, T::CANONICAL_NAN, $out) };
+                        return unsafe { launch::fill(device, grid, format, shape, M::Number::CANONICAL_NAN, $out) };
                     }
                     // SAFETY: the caller vouches for the arrays.
-                    unsafe { launch::$name(device, grid, shape, $($arg,)* $out) }
+                    unsafe { launch::$name(device, grid, format, shape, $($arg,)* $out) }
                 }
             )*
         }
     };
-    (@strided scalar $T:ident) => { $T };
-    (@strided array $T:ident) => { Input<$T> };
+    (@strided scalar $M:ident) => { $M::Number };
+    (@strided array $M:ident) => { Input<$M> };
     (@input scalar $arg:ident) => { $arg };
     (@input array $arg:ident) => { Input::contiguous($arg) };
     (@type scalar $T:ident) => { $T };

@@ -1,6 +1,6 @@
 //! mse_grad and lsq_grad.
 
-use super::reduce::{Cut, chunks, needed};
+use super::reduce::{Cost, Cut, chunks, needed};
 use diptych::Error;
 use diptych::backend::args::Matrix;
 use diptych::backend::check::fused as check;
@@ -39,20 +39,20 @@ pub unsafe fn mse_grad<T: Real, D: Device>(
 /// How the elements of `mse_grad` are divided.
 pub(crate) struct MsePlan {
     cut: Cut,
-    value: u32,
+    cost: Cost,
 }
 
 impl MsePlan {
     pub fn new<T: Real, D: Device>(device: &D, n: usize) -> Self {
         Self {
             cut: Cut::new(false, 1, chunks::<T>(n), 1, 1, device),
-            value: size_of::<T>() as u32,
+            cost: Cost::of_sum::<T>(),
         }
     }
 
     /// Returns the bytes and counters of scratch memory.
     pub fn scratch(&self) -> (usize, usize) {
-        needed(&self.cut, 1, self.value)
+        needed(&self.cut, 1, self.cost)
     }
 
     /// Launches the kernel.
@@ -67,8 +67,8 @@ impl MsePlan {
         [grad, loss]: [*mut T; 2],
         Scratch { bytes, counters }: Scratch,
     ) -> Result<(), D::Error> {
-        let Self { cut, value } = self;
-        let grid = cut.grid(*value, 1);
+        let Self { cut, cost } = self;
+        let grid = cut.grid(cost.value, 1);
         // SAFETY: as the caller's.
         unsafe {
             launch::mse_grad(

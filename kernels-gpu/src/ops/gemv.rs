@@ -1,6 +1,6 @@
 //! Matrix products with m = 1 or n = 1.
 
-use super::reduce::{Cut, chunks, scratch};
+use super::reduce::{Cost, Cut, chunks, scratch};
 use diptych::backend::gemm::{Batch, Epilogue, Gemm, Rule};
 use diptych_device::launch::{self, Device, Scratch};
 use diptych_device::real::Real;
@@ -35,7 +35,7 @@ pub unsafe fn run<T: Real, D: Device>(device: &D, batch: &Batch<T>) -> Result<()
         device,
     );
     let grid = cut.grid(size_of::<T>() as u32, batch.count.min(MAX_Z) as u32);
-    let Scratch { bytes, counters } = scratch(device, &cut, m, size_of::<T>() as u32)?;
+    let Scratch { bytes, counters } = scratch(device, &cut, m, Cost::of_sum::<T>())?;
     let (lo, hi) = clamp.bounds();
     let launch = if columns {
         launch::gemv_columns

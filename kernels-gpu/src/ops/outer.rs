@@ -1,29 +1,30 @@
 //! outer and ger.
 
-use diptych::Error;
 use diptych::backend::args::Matrix;
 use diptych::backend::outer::{Arguments, Factor, OuterOutput, check};
+use diptych::{Error, Storage};
 use diptych_device::launch::{self, Device, Grid};
+use diptych_device::memory::Memory;
 use diptych_device::ops::outer::THREADS;
 use diptych_device::real::Real;
 
 /// The launch of one matrix, transposed if that puts the smaller stride along n.
-struct Plan<T: Real> {
-    x: Factor<T>,
-    y: Factor<T>,
-    out: OuterOutput<T>,
+struct Plan<S: Storage, O> {
+    x: Factor<S>,
+    y: Factor<S>,
+    out: OuterOutput<O>,
     grid: Grid,
     /// log2 of the threads that share a row of the matrix in a block.
     lanes: u32,
-    /// Whether threads write 16 bytes (`T::WIDTH` elements of a row) at a time.
+    /// Whether threads write 16 bytes of a row at a time.
     packs: bool,
 }
 
 /// Plans the launch: along x the grid covers a row of the matrix, along y the blocks share the rows.
-fn plan<T: Real>(
+fn plan<S: Storage, O>(
     multiprocessors: u32,
-    (x, y, out): (Factor<T>, Factor<T>, OuterOutput<T>),
-) -> Result<Plan<T>, Error> {
+    (x, y, out): (Factor<S>, Factor<S>, OuterOutput<O>),
+) -> Result<Plan<S, O>, Error> {
     /// log2 of the most threads per row, a warp: with 16-byte accesses they write 512 contiguous bytes.
     const MAX_LANES: u32 = 5;
     /// Rows per thread, if the matrix has enough of them.
@@ -38,7 +39,7 @@ fn plan<T: Real>(
     } else {
         (x, y, out)
     };
-    let width = T::WIDTH as usize;
+    let width = 16 / size_of::<O>();
     let Matrix { ptr, rs, cs, .. } = out.matrix();
     let aligned =
         ptr.addr().is_multiple_of(16) && (out.m == 1 || rs.unsigned_abs().is_multiple_of(width));
@@ -82,29 +83,9 @@ pub unsafe fn outer<T: Real, D: Device>(
     out_cs: i64,
 ) -> Result<(), D::Error> {
     let out = Matrix::new(out, out_rs, out_cs);
-    let checked = check(&Arguments::outer((m, n), (x, incx), (y, incy), out))?;
-    if m == 0 || n == 0 {
-        return Ok(());
-    }
-    let p = plan(device.multiprocessors(), checked)?;
-    // SAFETY: the caller vouches for the arrays; with `packs` every 16-byte access is aligned.
-    unsafe {
-        launch::outer(
-            device,
-            p.grid,
-            p.out.m as u64,
-            p.out.n as u64,
-            p.x.at(0),
-            p.x.inc as i64,
-            p.y.at(0),
-            p.y.inc as i64,
-            p.out.at(0, 0),
-            p.out.matrix().rs as i64,
-            p.out.matrix().cs as i64,
-            p.lanes,
-            p.packs as u32,
-        )
-    }
+    let args = Arguments::outer((m, n), (x, incx), (y, incy), out);
+    // SAFETY: as the caller's.
+    unsafe { run_outer::<T, T, D>(device, (), &args) }
 }
 
 /// See `diptych::raw::ger`.
@@ -128,29 +109,51 @@ pub unsafe fn ger<T: Real, D: Device>(
     a_cs: i64,
 ) -> Result<(), D::Error> {
     let a = Matrix::new(a, a_rs, a_cs);
-    let checked = check(&Arguments::ger((m, n), alpha, (x, incx), (y, incy), a))?;
-    if m == 0 || n == 0 {
-        return Ok(());
-    }
-    let p = plan(device.multiprocessors(), checked)?;
-    // SAFETY: the caller vouches for the arrays; with `packs` every 16-byte access is aligned.
-    unsafe {
-        launch::ger(
-            device,
-            p.grid,
-            p.out.m as u64,
-            p.out.n as u64,
-            p.x.alpha,
-            p.x.at(0),
-            p.x.inc as i64,
-            p.y.alpha,
-            p.y.at(0),
-            p.y.inc as i64,
-            p.out.at(0, 0),
-            p.out.matrix().rs as i64,
-            p.out.matrix().cs as i64,
-            p.lanes,
-            p.packs as u32,
-        )
-    }
+    let args = Arguments::ger((m, n), alpha, (x, incx), (y, incy), a);
+    // SAFETY: as the caller's.
+    unsafe { run_ger::<T, T, D>(device, (), &args) }
+}
+
+/// Defines the checked launch of a kernel, whose matrix has elements of the type `$O`.
+macro_rules! launches {
+    ($($(#[$doc:meta])* $name:ident = $kernel:ident($O:ty, $Out:ty) [$($alpha_x:tt)*] [$($alpha_y:tt)*];)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Errors
+        /// Those of the checks and of the device.
+        ///
+        /// # Safety
+        /// The arrays must be valid on the device until the launch has run, with elements of `M`, of which the checks see the
+        /// size: that of `S`.
+        pub(crate) unsafe fn $name<S: Storage, M: Memory<Number = S::Compute>, D: Device>(
+            device: &D,
+            format: M::Format,
+            args: &Arguments<S, $O>,
+        ) -> Result<(), D::Error> {
+            let checked = check(args)?;
+            if checked.2.m == 0 || checked.2.n == 0 {
+                return Ok(());
+            }
+            let Plan { x, y, out, grid, lanes, packs } = plan(device.multiprocessors(), checked)?;
+            let Matrix { ptr, rs, cs, .. } = out.matrix();
+            // SAFETY: the caller vouches for the arrays; with `packs` every 16-byte access is aligned.
+            unsafe {
+                launch::$kernel::<M, D>(
+                    device, grid, format, out.m as u64, out.n as u64,
+                    $(x.$alpha_x,)* x.at(0).cast(), x.inc as i64,
+                    $(y.$alpha_y,)* y.at(0).cast(), y.inc as i64,
+                    ptr.cast::<$Out>(), rs as i64, cs as i64, lanes, packs as u32,
+                )
+            }
+        }
+    )*};
+}
+
+launches! {
+    /// [`outer`].
+    run_outer = outer(S, M) [] [];
+    /// [`outer`] with products that are not rounded to the type of the vectors.
+    run_outer_unrounded = outer_unrounded(S::Compute, M::Number) [] [];
+    /// [`ger`].
+    run_ger = ger(S, M) [alpha] [alpha];
 }

@@ -1,17 +1,18 @@
 //! The elementwise operations over tensors, expanded from the table of operations.
 
 use super::axes::{take_axes, upright};
+use super::with_memory;
 use crate::ops::elementwise::{contiguous, strided, tiles};
 use core::ptr;
 use diptych::backend::tensor::{
-    ElementType, Location, Loops, MAX_INPUTS, MAX_OPERANDS, Signature, for_each,
+    Location, Loops, MAX_INPUTS, MAX_OPERANDS, NumberType, Signature, for_each,
 };
 use diptych::table::Role;
 use diptych::tensor::Tensor;
-use diptych::{Error, for_each_elementwise, if_optional, with_element};
+use diptych::{Dtype, Element, Error, for_each_elementwise, if_optional};
 use diptych_device::gpu::parameters::{Input, Output, Shape};
 use diptych_device::launch::{Device, Grid};
-use diptych_device::real::Real;
+use diptych_device::memory::Memory;
 
 /// An argument of a launch.
 #[derive(Clone, Copy)]
@@ -29,28 +30,28 @@ impl Argument {
     ///
     /// # Safety
     /// It must be one, and valid.
-    unsafe fn number<T: Real>(self) -> T {
+    unsafe fn number<M: Memory>(self, format: M::Format) -> M::Number {
         // SAFETY: as the caller's.
-        unsafe { self.p.cast::<T>().read() }
+        unsafe { M::number(format, self.p) }
     }
 
     /// Returns the array or the number.
     ///
     /// # Safety
     /// A number must be valid.
-    pub(super) unsafe fn input<T: Real>(self) -> Input<T> {
+    pub(super) unsafe fn input<M: Memory>(self, format: M::Format) -> Input<M> {
         let strides = self.strides;
         let (p, value) = if self.is_number {
             // SAFETY: as the caller's.
-            (ptr::null(), unsafe { self.number() })
+            (ptr::null(), unsafe { self.number::<M>(format) })
         } else {
-            (self.p.cast(), T::ZERO)
+            (self.p.cast(), M::Number::ZERO)
         };
         Input { p, value, strides }
     }
 
     /// Returns the array, to be written.
-    pub(super) fn output<T>(self) -> Output<T> {
+    pub(super) fn output<M>(self) -> Output<M> {
         Output {
             p: self.p.cast_mut().cast(),
             strides: self.strides,
@@ -60,7 +61,7 @@ impl Argument {
 
 /// Launches an operation of a type: with a grid for the elements of a shape, on inputs and an output.
 pub(super) type Launch<'a, E> =
-    &'a dyn Fn(ElementType, (Grid, Shape), [Argument; MAX_INPUTS], Argument) -> Result<(), E>;
+    &'a dyn Fn(Dtype, (Grid, Shape), [Argument; MAX_INPUTS], Argument) -> Result<(), E>;
 
 /// Checks the tensors and launches the operation, once for each index of the loops that no launch has.
 ///
@@ -76,7 +77,7 @@ unsafe fn run<E: From<Error>>(
     // SAFETY: as the caller's.
     let checked = unsafe { signature.check(inputs, output, Location::Device, &mut loops) };
     let (of, count) = checked?;
-    let Some(element) = of.element() else {
+    let NumberType::Float(dtype) = of else {
         let arg = signature.output;
         return Err(Error::UnsupportedType { arg }.into());
     };
@@ -98,27 +99,29 @@ unsafe fn run<E: From<Error>>(
     for (slot, (_, role)) in arrays.iter_mut().skip(1).zip(signature.inputs) {
         *slot = role.is_array();
     }
-    launch_loops(element, &loops, (arrays, is_number), launch)
+    let sizes = [dtype.size(); MAX_OPERANDS];
+    launch_loops((dtype, sizes), &loops, (arrays, is_number), launch)
 }
 
 /// Launches an operation once for each index of the loops that no launch has. `arrays` are the operands that are arrays,
-/// `is_number` those of them that are numbers on the host.
+/// `is_number` those of them that are numbers on the host. The output has elements of the type `dtype`, operand k of
+/// `sizes[k]` bytes.
 pub(super) fn launch_loops<E>(
-    element: ElementType,
+    (dtype, sizes): (Dtype, [usize; MAX_OPERANDS]),
     loops: &Loops,
     (arrays, is_number): ([bool; MAX_OPERANDS], [bool; MAX_OPERANDS]),
     launch: Launch<'_, E>,
 ) -> Result<(), E> {
-    let size = element.size() as isize;
+    let size = dtype.size() as isize;
     let mut outer = loops.loops.clone();
     let mut axes = take_axes(&mut outer, |one| one.steps.contains(&size));
     let [planes, rows, columns] = axes;
     let is_vector = planes.count * rows.count == 1
         && (0..loops.operands)
             .filter(|&k| arrays[k])
-            .all(|k| columns.is_contiguous(k, size) && !is_number[k]);
+            .all(|k| columns.is_contiguous(k, sizes[k] as isize) && !is_number[k]);
     let elements = if is_vector {
-        contiguous(columns.count, element.size())
+        contiguous(columns.count, dtype.size())
     } else {
         axes = upright(axes);
         tiles(axes.map(|axis| axis.count))
@@ -127,12 +130,12 @@ pub(super) fn launch_loops<E>(
     for_each(&outer, loops.first, |first| {
         let argument = |k: usize| Argument {
             p: first[k],
-            strides: axes.map(|axis| (axis.steps[k] / size) as i64),
+            strides: axes.map(|axis| (axis.steps[k] / sizes[k] as isize) as i64),
             is_number: is_number[k],
         };
         let [out, inputs @ ..]: [Argument; MAX_OPERANDS] = core::array::from_fn(argument);
         if done.is_ok() {
-            done = launch(element, elements, inputs, out);
+            done = launch(dtype, elements, inputs, out);
         }
     });
     done
@@ -158,18 +161,18 @@ macro_rules! operations {
             };
             /// # Safety
             /// As for the operation.
-            unsafe fn typed<T: Real, D: Device>(
-                device: &D, elements: (Grid, Shape), inputs: [Argument; MAX_INPUTS], out: Argument,
+            unsafe fn typed<M: Memory, D: Device>(
+                device: &D, format: M::Format, elements: (Grid, Shape), inputs: [Argument; MAX_INPUTS], out: Argument,
             ) -> Result<(), D::Error> {
                 let [$($arg,)* ..] = inputs;
                 // SAFETY: `run` has checked the arrays and the numbers; the caller vouches for them.
                 unsafe {
-                    strided::$name::<T, D>(device, elements, $(operations!(@argument $kind $arg),)* out.output())
+                    strided::$name::<M, D>(device, format, elements, $(operations!(@argument $kind $arg format),)* out.output())
                 }
             }
-            let launch = |element, elements, inputs, out| {
+            let launch = |dtype, elements, inputs, out| {
                 // SAFETY: as the caller's.
-                unsafe { with_element!(element, T => typed::<T, D>(device, elements, inputs, out)) }
+                unsafe { with_memory!(dtype, M, format => typed::<M, D>(device, format, elements, inputs, out)) }
             };
             let mut inputs = [None; MAX_INPUTS];
             for (slot, input) in inputs.iter_mut().zip([$(if_optional!($role [$arg] [Some($arg)])),*]) {
@@ -181,7 +184,7 @@ macro_rules! operations {
     )*};
     (@write) => { false };
     (@update) => { true };
-    (@argument scalar $arg:ident) => { $arg.number() };
-    (@argument array $arg:ident) => { $arg.input() };
+    (@argument scalar $arg:ident $format:ident) => { $arg.number::<M>($format) };
+    (@argument array $arg:ident $format:ident) => { $arg.input($format) };
 }
 for_each_elementwise!(operations! {} [name arguments roles output mode]);

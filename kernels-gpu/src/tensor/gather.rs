@@ -2,12 +2,13 @@
 //! there are kernels for the rows of the copy. Many rows are copied in slabs: scratch memory need not be as large as the
 //! tensor, and large GPUs find a slab in their cache when they reduce it.
 
+use super::Elements;
 use super::convert::{copy, copy_of};
 use super::parts::Parts;
 use super::reduce::{Reduction, launch_rows, rows_of};
 use crate::ops::reduce::Rows;
-use diptych::backend::tensor::{AxisPlan, ElementType, KeptAxis, List, Loop, Loops, Type};
-use diptych::{Dtype, Error, with_element};
+use diptych::backend::tensor::{AxisPlan, KeptAxis, List, Loop, Loops, Type};
+use diptych::{Dtype, Error};
 use diptych_device::launch::{Device, Scratch, entry};
 
 /// Bytes of the rows of a slab, the best first: enough to keep a GPU busy; half of what the library has of its own; one
@@ -22,13 +23,13 @@ struct Slabs {
     columns: bool,
     /// Elements of a row.
     n: usize,
-    element: ElementType,
+    element: Elements,
 }
 
 impl Slabs {
     /// Divides the rows into slabs of at most `limit` bytes, or of one row.
-    fn new(plan: &AxisPlan, element: ElementType, limit: usize) -> Self {
-        let fit = limit / plan.elements.saturating_mul(element.size());
+    fn new(plan: &AxisPlan, element: Elements, limit: usize) -> Self {
+        let fit = limit / plan.elements.saturating_mul(element.of.size());
         let mut axes = plan.kept.clone();
         let (mut x, mut out) = (plan.x, plan.out);
         for axis in axes.iter_mut().filter(|axis| axis.out < 0) {
@@ -39,7 +40,7 @@ impl Slabs {
         }
         axes.sort_by_key(|axis| -axis.out);
         let parts = Parts::new(axes, x, out, fit);
-        let size = element.size() as isize;
+        let size = element.of.size() as isize;
         let is_contiguous = plan.reduced.iter().any(|axis| axis.step == size);
         let has_columns = (parts.whole()).any(|axis| axis.x == size && axis.count >= 8);
         Self {
@@ -52,7 +53,7 @@ impl Slabs {
 
     /// Returns the steps from one row of a slab to the next, and from one element to the next, in bytes.
     fn steps(&self, part: usize) -> [isize; 2] {
-        let size = self.element.size() as isize;
+        let size = self.element.of.size() as isize;
         if self.columns {
             [size, self.parts.rows(part) as isize * size]
         } else {
@@ -101,12 +102,7 @@ impl Slabs {
         });
         let kept = self.inside(part);
         let kept = kept.map(|(count, step, axis)| (count, step, axis.x));
-        let job = copy_of(
-            Type::Float(self.element.dtype()),
-            reduced.chain(kept),
-            slab,
-            x,
-        );
+        let job = copy_of(Type::Float(self.element.of), reduced.chain(kept), slab, x);
         // SAFETY: as the caller's.
         unsafe { copy(device, job, None) }
     }
@@ -132,13 +128,13 @@ impl Slabs {
         reduction: &Reduction<'_, D::Error>,
     ) -> Option<[usize; 3]> {
         let cost = (reduction.cost)(self.element);
-        let row = self.n.checked_mul(self.element.size())?;
+        let row = self.n.checked_mul(self.element.of.size())?;
         let slab = self.parts.rows(self.parts.most).checked_mul(row)?;
         let slab = slab.checked_next_multiple_of(16)?;
         let (mut bytes, mut counters) = (0, 0);
         for part in self.parts.sizes() {
             let rows = self.first_launch(reduction, part, 0);
-            let needed = with_element!(self.element, T => rows.scratch::<T, D>(device, cost));
+            let needed = rows.scratch(device, cost);
             (bytes, counters) = (needed.0.max(bytes), needed.1.max(counters));
         }
         slab.checked_add(bytes)?;
@@ -153,7 +149,7 @@ impl Slabs {
 pub fn needs<D: Device>(
     device: &D,
     reduction: &Reduction<'_, D::Error>,
-    element: ElementType,
+    element: Elements,
     plan: &AxisPlan,
     limit: usize,
 ) -> Result<[usize; 3], D::Error> {
@@ -168,7 +164,7 @@ pub fn needs<D: Device>(
 pub fn prepare<D: Device>(
     device: &D,
     reduction: &Reduction<'_, D::Error>,
-    element: ElementType,
+    element: Elements,
     plan: &AxisPlan,
     limit: usize,
 ) -> Result<(), D::Error> {
@@ -176,7 +172,7 @@ pub fn prepare<D: Device>(
     device.prepare(&entry::convert, Dtype::F32)?;
     for part in slabs.parts.sizes() {
         let rows = slabs.first_launch(reduction, part, 0).rows;
-        device.prepare(reduction.kernel(&rows), element.dtype())?;
+        device.prepare(reduction.kernel(&rows), element.of)?;
     }
     Ok(())
 }
@@ -188,7 +184,7 @@ pub fn prepare<D: Device>(
 pub unsafe fn reduce<D: Device>(
     device: &D,
     reduction: &Reduction<'_, D::Error>,
-    element: ElementType,
+    element: Elements,
     plan: &AxisPlan,
     ddof: usize,
 ) -> Result<(), D::Error> {
@@ -222,7 +218,7 @@ pub unsafe fn reduce<D: Device>(
 pub unsafe fn reduce_in<D: Device>(
     device: &D,
     reduction: &Reduction<'_, D::Error>,
-    element: ElementType,
+    element: Elements,
     plan: &AxisPlan,
     ddof: usize,
     (limit, slab_bytes): (usize, usize),

@@ -1,8 +1,8 @@
-//! Losses and their gradients over tensors. Their kernels take contiguous arrays: other tensors are copied to scratch
-//! memory first, and the gradient from there.
+//! Losses and their gradients over tensors. Their kernels take contiguous arrays of numbers: other tensors, and those of 16
+//! bits, are copied to scratch memory first, and the gradient from there.
 
 use super::convert::{copy, copy_of};
-use super::element;
+use super::with_memory;
 use crate::ops::fused::{LsqPlan, MsePlan};
 use crate::raw;
 use diptych::backend::check::fused::CheckedMatrix;
@@ -10,15 +10,18 @@ use diptych::backend::tensor::{
     List, Location, MseGradTensors, StridedTensor, Type, check_lsq_grad, check_mse_grad,
 };
 use diptych::tensor::Tensor;
-use diptych::{Dtype, Error, with_element};
+use diptych::{Dtype, Error};
 use diptych_device::launch::{Device, Scratch, entry};
+use diptych_device::memory::Memory;
 use diptych_device::real::Real;
 
 /// An argument of a kernel.
 struct Argument {
     /// The first element.
     p: *mut u8,
-    /// Its copy, if it is not contiguous.
+    /// The type of the elements.
+    of: Dtype,
+    /// Its copy, if it is not contiguous, or not of the type of arithmetic.
     copied: Option<Copied>,
 }
 
@@ -31,6 +34,12 @@ struct Copied {
 }
 
 impl Argument {
+    /// An argument that is not copied.
+    fn in_place(p: *mut u8, of: Dtype) -> Self {
+        let copied = None;
+        Self { p, of, copied }
+    }
+
     /// Returns where the kernel finds it.
     fn place<T>(&self, scratch: Scratch) -> *mut T {
         let copied = self.copied.as_ref();
@@ -52,6 +61,9 @@ impl Argument {
         let Some(copied) = &self.copied else {
             return Ok(());
         };
+        if copied.axes.iter().any(|(count, _)| *count == 0) {
+            return Ok(());
+        }
         let mut next = size_of::<T>() as isize;
         let axes = copied.axes.iter().rev().map(|&(count, step)| {
             let own = next;
@@ -66,7 +78,9 @@ impl Argument {
         if back {
             (to, from) = (from, to);
         }
-        let job = copy_of(Type::Float(T::TYPE), axes, to, from);
+        let mut job = copy_of(Type::Float(self.of), axes, to, from);
+        let number = Type::Float(T::TYPE);
+        *(if back { &mut job.of } else { &mut job.to }) = number;
         // SAFETY: as the caller's.
         unsafe { copy(device, job, None) }
     }
@@ -103,7 +117,8 @@ impl Room {
 /// See `diptych::tensor::mse_grad`.
 ///
 /// # Errors
-/// Those of that function; errors of the device. Tensors that are not contiguous need scratch memory for their copies.
+/// Those of that function; errors of the device. Tensors that are not contiguous, or of 16 bits, need scratch memory for
+/// their copies.
 ///
 /// # Safety
 /// The tensors must be valid on the device until the launches have run.
@@ -119,25 +134,29 @@ pub unsafe fn mse_grad<D: Device>(
     // SAFETY: as the caller's.
     unsafe {
         let (dtype, tensors, loss) = check_mse_grad(pred, target, grad, loss, Location::Device)?;
-        with_element!(element(dtype)?, T => mse_grad_of::<T, D>(device, &tensors, loss.p.cast()))
+        with_memory!(dtype, M, _format => {
+            mse_grad_of::<<M as Memory>::Number, D>(device, dtype, &tensors, (loss.p, loss.is_own))
+        })
     }
 }
 
-/// [`mse_grad`] of checked tensors.
+/// [`mse_grad`] of checked tensors; the loss has a place, and may have the type of the elements.
 ///
 /// # Safety
 /// As [`mse_grad`].
 unsafe fn mse_grad_of<T: Real, D: Device>(
     device: &D,
+    of: Dtype,
     tensors: &MseGradTensors,
-    loss: *mut T,
+    (loss, loss_is_own): (*mut u8, bool),
 ) -> Result<(), D::Error> {
     /// The numbers of the tensors.
     const GRAD: usize = 0;
     const PRED: usize = 1;
     const TARGET: usize = 2;
-    let n = tensors.count();
-    if let Some([pred, target, grad]) = tensors.arrays() {
+    let (n, is_own) = (tensors.count(), of == T::TYPE);
+    if is_own && let Some([pred, target, grad]) = tensors.arrays() {
+        let loss = loss.cast();
         let (pred, target, grad) = (pred.cast(), target.cast(), grad.cast());
         // SAFETY: as the caller's.
         return unsafe { raw::mse_grad::<T, D>(device, n as i64, pred, target, grad, loss) };
@@ -146,21 +165,26 @@ unsafe fn mse_grad_of<T: Real, D: Device>(
     let mut argument = |k: usize, arg, at: Option<usize>| -> Result<Argument, Error> {
         let loops = tensors.loops();
         let p = loops.first[k];
-        if tensors.array(k).is_some() {
-            return Ok(Argument { p, copied: None });
+        if is_own && tensors.array(k).is_some() {
+            return Ok(Argument::in_place(p, of));
         }
         let mut axes = List::new();
         let all = loops.loops.iter();
         all.for_each(|one| axes.push((one.count, one.steps[k])));
         let at = at.map_or_else(|| room.add::<T>(n, arg), Ok)?;
         let copied = Some(Copied { axes, at });
-        Ok(Argument { p, copied })
+        Ok(Argument { p, of, copied })
     };
     let pred = argument(PRED, "pred", None)?;
     let target = argument(TARGET, "target", None)?;
     // The gradient may take the place of an input's copy.
     let input = pred.copied.as_ref().or(target.copied.as_ref());
     let grad = argument(GRAD, "grad", input.map(|copied| copied.at))?;
+    let mut sum = Argument::in_place(loss, of);
+    if !is_own && loss_is_own {
+        let (axes, at) = (List::new(), room.add::<T>(1, "loss")?);
+        sum.copied = Some(Copied { axes, at });
+    }
     let plan = MsePlan::new::<T, D>(device, n);
     device.prepare(&entry::mse_grad, T::TYPE)?;
     let scratch = room.allocate(device, plan.scratch())?;
@@ -169,16 +193,18 @@ unsafe fn mse_grad_of<T: Real, D: Device>(
         pred.copy::<T, D>(device, scratch, false)?;
         target.copy::<T, D>(device, scratch, false)?;
         let inputs = [&pred, &target].map(|input| input.place::<T>(scratch).cast_const());
-        let outputs = [grad.place(scratch), loss];
+        let outputs = [grad.place(scratch), sum.place(scratch)];
         plan.launch(device, n, inputs, outputs, scratch.behind(room.0))?;
-        grad.copy::<T, D>(device, scratch, true)
+        grad.copy::<T, D>(device, scratch, true)?;
+        sum.copy::<T, D>(device, scratch, true)
     }
 }
 
 /// See `diptych::tensor::lsq_grad`.
 ///
 /// # Errors
-/// Those of that function; errors of the device. Vectors that are not contiguous need scratch memory for their copies.
+/// Those of that function; errors of the device. Vectors that are not contiguous, and all tensors of 16 bits, need scratch
+/// memory for their copies.
 ///
 /// # Safety
 /// The tensors must be valid on the device until the launches have run.
@@ -192,7 +218,9 @@ pub unsafe fn lsq_grad<D: Device>(
     // SAFETY: as the caller's.
     unsafe {
         let (dtype, a, vectors) = check_lsq_grad(a, x, y, grad, Location::Device)?;
-        with_element!(element(dtype)?, T => lsq_grad_of::<T, D>(device, &a, &vectors))
+        with_memory!(dtype, M, _format => {
+            lsq_grad_of::<<M as Memory>::Number, D>(device, dtype, &a, &vectors)
+        })
     }
 }
 
@@ -202,39 +230,62 @@ pub unsafe fn lsq_grad<D: Device>(
 /// As [`lsq_grad`].
 unsafe fn lsq_grad_of<T: Real, D: Device>(
     device: &D,
+    of: Dtype,
     a: &StridedTensor<2>,
     [x, y, grad]: &[StridedTensor<1>; 3],
 ) -> Result<(), D::Error> {
     let [m, n] = a.shape.map(|size| size as usize);
-    let [a_rs, a_cs] = a.strides.map(|stride| stride as isize);
+    let [mut a_rs, mut a_cs] = a.strides.map(|stride| stride as isize);
+    let is_own = of == T::TYPE;
     if n == 0 {
         return Ok(());
     }
     let mut room = Room::default();
     let mut argument = |vector: &StridedTensor<1>, arg, is_used: bool| -> Result<Argument, Error> {
         let ([count], [stride], p) = (vector.shape, vector.strides, vector.p);
-        if stride == 1 || !is_used {
-            return Ok(Argument { p, copied: None });
+        if is_own && stride == 1 || !is_used {
+            return Ok(Argument::in_place(p, of));
         }
         let mut axes = List::new();
-        axes.push((count as usize, stride as isize * size_of::<T>() as isize));
+        axes.push((count as usize, stride as isize * of.size() as isize));
         let at = room.add::<T>(count as usize, arg)?;
         let copied = Some(Copied { axes, at });
-        Ok(Argument { p, copied })
+        Ok(Argument { p, of, copied })
     };
     // Without rows x and y are not read.
     let (x, y) = (argument(x, "x", m > 0)?, argument(y, "y", m > 0)?);
     let grad = argument(grad, "grad", true)?;
+    let mut matrix = Argument::in_place(a.p, of);
+    if !is_own && m > 0 {
+        let elements = m.checked_mul(n).ok_or(Error::SizeOverflow { arg: "a" })?;
+        let at = room.add::<T>(elements, "a")?;
+        let size = of.size() as isize;
+        let [rows, columns] = [(m, a_rs * size), (n, a_cs * size)];
+        // The copy keeps which axis is the inner one.
+        let mut axes = List::new();
+        if a_rs.unsigned_abs() < a_cs.unsigned_abs() {
+            (a_rs, a_cs) = (1, m as isize);
+            axes.push(columns);
+            axes.push(rows);
+        } else {
+            (a_rs, a_cs) = (n as isize, 1);
+            axes.push(rows);
+            axes.push(columns);
+        }
+        matrix.copied = Some(Copied { axes, at });
+    }
     let plan = LsqPlan::new::<T, D>(device, CheckedMatrix { m, n, a_rs, a_cs })?;
     device.prepare(plan.kernel(), T::TYPE)?;
     let scratch = room.allocate(device, plan.scratch())?;
     // SAFETY: as the caller's; there is room for the copies.
     unsafe {
+        matrix.copy::<T, D>(device, scratch, false)?;
         x.copy::<T, D>(device, scratch, false)?;
         y.copy::<T, D>(device, scratch, false)?;
         let inputs = [&x, &y].map(|input| input.place::<T>(scratch).cast_const());
         let behind = scratch.behind(room.0);
-        plan.launch(device, a.p.cast(), inputs, grad.place(scratch), behind)?;
+        let a = matrix.place::<T>(scratch).cast_const();
+        plan.launch(device, a, inputs, grad.place(scratch), behind)?;
         grad.copy::<T, D>(device, scratch, true)
     }
 }

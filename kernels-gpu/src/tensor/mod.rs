@@ -25,10 +25,59 @@ pub use products::*;
 pub use reduce::*;
 pub use row_map::*;
 
-use diptych::backend::tensor::ElementType;
-use diptych::{Dtype, Error};
+use diptych::backend::tensor::{ReductionProperties, Type};
+use diptych::{Dtype, Storage};
+use diptych_device::memory::Memory;
 
-/// Returns the type of the elements of an operation that has kernels for `f32` and `f64` only. Its checks refuse others.
-fn element(of: Dtype) -> Result<ElementType, Error> {
-    ElementType::of(of).ok_or(Error::UnsupportedType { arg: "x" })
+/// `with_memory!(dtype, M, format => expression)` is the expression with the type `M` as which kernels take elements of a
+/// type, and its format.
+macro_rules! with_memory {
+    ($dtype:expr, $M:ident, $format:ident => $value:expr) => {
+        match $dtype {
+            ::diptych::Dtype::F32 => {
+                type $M = f32;
+                #[allow(clippy::let_unit_value)]
+                let $format = ();
+                $value
+            }
+            ::diptych::Dtype::F64 => {
+                type $M = f64;
+                #[allow(clippy::let_unit_value)]
+                let $format = ();
+                $value
+            }
+            half => {
+                type $M = ::diptych_device::memory::Half;
+                let $format = ::diptych_device::memory::HalfFormat::of(half);
+                $value
+            }
+        }
+    };
+}
+use with_memory;
+
+/// The types of a reduction.
+#[derive(Clone, Copy)]
+struct Elements {
+    /// That of the elements.
+    of: Dtype,
+    /// Whether results that are not integers have the type of arithmetic: `f32` for elements of 16 bits.
+    unrounded: bool,
+}
+
+impl Elements {
+    /// Returns the type of arithmetic.
+    fn number(self) -> Dtype {
+        with_memory!(self.of, M, _format => <<M as Memory>::Number as Storage>::TYPE)
+    }
+
+    /// Returns the type of the results.
+    fn result(self, properties: &ReductionProperties) -> Type {
+        let number = if self.unrounded {
+            self.number()
+        } else {
+            self.of
+        };
+        properties.result(number)
+    }
 }

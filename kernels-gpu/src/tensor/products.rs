@@ -1,16 +1,19 @@
 //! Products of tensors.
 
-use super::element;
+use super::axes::take;
+use crate::ops::outer::{run_ger, run_outer, run_outer_unrounded};
+use crate::ops::reduce::Dots;
 use crate::ops::{gemm, mixed};
-use crate::raw;
 use diptych::backend::mixed::run_each;
+use diptych::backend::outer::Arguments;
 use diptych::backend::tensor::{
-    DotTypes, ElementType, Location, MatmulTypes, OuterTypes, Product, check_dot, check_matmul,
-    check_outer,
+    DotTypes, ElementType, Location, MatmulTypes, OuterTypes, Product, StridedTensor, check_dot,
+    check_matmul, check_outer, for_each,
 };
 use diptych::tensor::{Epilogue, Tensor};
-use diptych::{Element, Error, with_element};
+use diptych::{Dtype, Element, Error, Storage, f16, with_element};
 use diptych_device::launch::Device;
+use diptych_device::memory::{Half, HalfFormat, Memory};
 use diptych_device::real::Real;
 
 /// See `diptych::tensor::matmul`; one launch or two for each index of all batch axes but the longest.
@@ -64,9 +67,10 @@ pub unsafe fn dot<D: Device>(
             Some((DotTypes::Element(element), product)) => {
                 run(device, &mut Some((element, product)))
             }
-            Some((DotTypes::Half { .. } | DotTypes::Mixed(_), _)) => {
-                Err(Error::UnsupportedType { arg: "x" }.into())
+            Some((DotTypes::Half { of, is_own }, product)) => {
+                half_dots(device, of, is_own, &product)
             }
+            Some((DotTypes::Mixed(_), _)) => Err(Error::UnsupportedType { arg: "x" }.into()),
             None => Ok(()),
         }
     }
@@ -101,14 +105,47 @@ unsafe fn run<D: Device>(
     }
 }
 
-/// Returns the type of all operands of an outer product.
-fn outer_element(types: OuterTypes) -> Result<ElementType, Error> {
-    match types {
-        OuterTypes::Float(dtype) => element(dtype),
-        OuterTypes::Unrounded(_) | OuterTypes::Integer(_) => {
-            Err(Error::UnsupportedType { arg: "x" })
+/// Runs checked dot products of 16-bit floats, whose results are rounded if `is_own`; a launch for each index of all axes but
+/// the longest.
+///
+/// # Safety
+/// As [`dot`].
+unsafe fn half_dots<D: Device>(
+    device: &D,
+    of: Dtype,
+    is_own: bool,
+    product: &Product,
+) -> Result<(), D::Error> {
+    let format = HalfFormat::of(of);
+    let format = if is_own {
+        format
+    } else {
+        Half::unrounded(format)
+    };
+    let size = size_of::<Half>() as isize;
+    let result = if is_own { size } else { 2 * size };
+    let mut outer = product.loops.loops.clone();
+    let along = take(&mut outer, |one| one.count);
+    let [out_bs, x_bs, y_bs] = [
+        along.steps[0] / result,
+        along.steps[1] / size,
+        along.steps[2] / size,
+    ];
+    let dots = Dots {
+        count: along.count,
+        n: product.k,
+        increments: product.inner.map(|step| step / size),
+        strides: [x_bs, y_bs, out_bs],
+    };
+    let mut done = Ok(());
+    for_each(&outer, product.loops.first, |[out, x, y, ..]| {
+        if done.is_ok() {
+            let (x, y) = (x.cast_const().cast(), y.cast_const().cast());
+            // SAFETY: as the caller's.
+            done = unsafe { dots.launch::<Half, D>(device, format, x, y, out.cast()) };
         }
-    }
+    });
+    done
 }
 
 /// See `diptych::tensor::outer`.
@@ -125,16 +162,26 @@ pub unsafe fn outer<D: Device>(
     out: &Tensor,
 ) -> Result<(), D::Error> {
     // SAFETY: as the caller's.
-    let (types, (x, y, out)) = unsafe { check_outer(x, y, (out, "out"), Location::Device)? };
-    let element = outer_element(types)?;
-    let ([m], [n], [rs, cs]) = (x.shape, y.shape, out.strides);
-    let ([incx], [incy]) = (x.strides, y.strides);
+    let (types, vectors) = unsafe { check_outer(x, y, (out, "out"), Location::Device)? };
     // SAFETY: as the caller's.
     unsafe {
-        let (x, y, out) = (x.p, y.p, out.p);
-        with_element!(element, T => {
-            raw::outer::<T, D>(device, m, n, x.cast(), incx, y.cast(), incy, out.cast(), rs, cs)
-        })
+        match types {
+            OuterTypes::Float(Dtype::F32) => {
+                run_outer::<f32, f32, D>(device, (), &outer_arguments(vectors))
+            }
+            OuterTypes::Float(Dtype::F64) => {
+                run_outer::<f64, f64, D>(device, (), &outer_arguments(vectors))
+            }
+            OuterTypes::Float(of) => {
+                run_outer::<f16, Half, D>(device, HalfFormat::of(of), &outer_arguments(vectors))
+            }
+            OuterTypes::Unrounded(of) => run_outer_unrounded::<f16, Half, D>(
+                device,
+                HalfFormat::of(of.dtype()),
+                &outer_arguments(vectors),
+            ),
+            OuterTypes::Integer(_) => Err(Error::UnsupportedType { arg: "x" }.into()),
+        }
     }
 }
 
@@ -153,16 +200,37 @@ pub unsafe fn ger<D: Device>(
     a: &Tensor,
 ) -> Result<(), D::Error> {
     // SAFETY: as the caller's.
-    let (types, (x, y, a)) = unsafe { check_outer(x, y, (a, "a"), Location::Device)? };
-    let element = outer_element(types)?;
-    let ([m], [n], [rs, cs]) = (x.shape, y.shape, a.strides);
-    let ([incx], [incy]) = (x.strides, y.strides);
+    let (types, vectors) = unsafe { check_outer(x, y, (a, "a"), Location::Device)? };
     // SAFETY: as the caller's.
     unsafe {
-        let (x, y, a) = (x.p, y.p, a.p);
-        with_element!(element, T => {
-            let alpha = T::from_f64(alpha);
-            raw::ger::<T, D>(device, m, n, alpha, x.cast(), incx, y.cast(), incy, a.cast(), rs, cs)
-        })
+        match types {
+            OuterTypes::Float(Dtype::F32) => {
+                run_ger::<f32, f32, D>(device, (), &ger_arguments(alpha, vectors))
+            }
+            OuterTypes::Float(Dtype::F64) => {
+                run_ger::<f64, f64, D>(device, (), &ger_arguments(alpha, vectors))
+            }
+            OuterTypes::Float(of) => {
+                run_ger::<f16, Half, D>(device, HalfFormat::of(of), &ger_arguments(alpha, vectors))
+            }
+            OuterTypes::Unrounded(_) => Err(Error::TypeMismatch { arg: "a" }.into()),
+            OuterTypes::Integer(_) => Err(Error::UnsupportedType { arg: "x" }.into()),
+        }
     }
+}
+
+/// Two vectors and a matrix.
+type Vectors = (StridedTensor<1>, StridedTensor<1>, StridedTensor<2>);
+
+/// Returns the arguments of [`outer`], with 16-bit floats as `f16`: the checks of addresses see the size alone.
+fn outer_arguments<S: Storage, O>((x, y, out): Vectors) -> Arguments<S, O> {
+    let sizes = (x.shape[0], y.shape[0]);
+    Arguments::outer(sizes, x.vector(), y.vector(), out.matrix())
+}
+
+/// Returns the arguments of [`ger`], as [`outer_arguments`].
+fn ger_arguments<S: Storage>(alpha: f64, (x, y, a): Vectors) -> Arguments<S, S> {
+    let sizes = (x.shape[0], y.shape[0]);
+    let alpha = S::Compute::from_f64(alpha);
+    Arguments::ger(sizes, alpha, x.vector(), y.vector(), a.matrix())
 }

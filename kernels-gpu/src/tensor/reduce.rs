@@ -1,16 +1,17 @@
 //! The reductions over axes of tensors, expanded from the table of operations.
 
 use super::axes::take;
-use super::element;
 use super::gather;
+use super::{Elements, with_memory};
 use crate::ops::reduce::{Batch, Cost, MOST_VALUES, Rows, are_columns, run as launches};
 use diptych::backend::check::reduce::CheckedRows;
 use diptych::backend::tensor::{
-    AxisPlan, ElementType, KeptAxis, List, Location, Loop, Loops, ReductionProperties, for_each,
+    AxisPlan, KeptAxis, List, Location, Loop, Loops, ReductionProperties, ResultType, for_each,
 };
 use diptych::tensor::Tensor;
-use diptych::{for_each_reduction, reduction_properties, with_element};
+use diptych::{for_each_reduction, reduction_properties};
 use diptych_device::launch::{Device, Scratch, entry};
+use diptych_device::memory::Memory;
 use diptych_device::ops::reduce as operations;
 use diptych_device::table::Entry;
 
@@ -20,9 +21,9 @@ pub(super) struct Reduction<'a, E> {
     /// Its kernels: of rows, and of columns.
     kernels: [&'static Entry; 2],
     /// What it takes for a type.
-    pub cost: fn(ElementType) -> Cost,
+    pub cost: fn(Elements) -> Cost,
     /// Launches it for a type, from an array to another.
-    pub launch: &'a dyn Fn(ElementType, Rows, *const u8, *mut u8) -> Result<(), E>,
+    pub launch: &'a dyn Fn(Elements, Rows, *const u8, *mut u8) -> Result<(), E>,
 }
 
 impl<E> Reduction<'_, E> {
@@ -37,7 +38,7 @@ impl<E> Reduction<'_, E> {
     }
 
     /// Launches it for each index of the loops around `rows`.
-    pub fn launch_each(&self, element: ElementType, rows: Rows, outer: &Loops) -> Result<(), E> {
+    pub fn launch_each(&self, element: Elements, rows: Rows, outer: &Loops) -> Result<(), E> {
         let mut done = Ok(());
         for_each(&outer.loops, outer.first, |[out, x, ..]| {
             if done.is_ok() {
@@ -63,8 +64,11 @@ unsafe fn run<D: Device>(
     let (properties, mut plan) = (&reduction.properties, AxisPlan::empty());
     // SAFETY: as the caller's.
     let checked = unsafe { properties.check(x, axes, ddof, out, Location::Device, &mut plan) };
-    let (dtype, _) = checked?;
-    let element = element(dtype)?;
+    let (of, results) = checked?;
+    let element = Elements {
+        of,
+        unrounded: results == ResultType::Other,
+    };
     if plan.results == 0 {
         return Ok(());
     }
@@ -99,7 +103,7 @@ pub(super) fn kept_loops(plan: &AxisPlan) -> Loops {
 /// next, ddof, and scratch memory if that is not the device's.
 pub(super) fn launch_rows<E>(
     reduction: &Reduction<'_, E>,
-    element: ElementType,
+    element: Elements,
     mut kept: Loops,
     (elements, ddof, scratch): ([isize; 2], usize, Option<Scratch>),
 ) -> Result<(), E> {
@@ -113,13 +117,13 @@ pub(super) fn launch_rows<E>(
 /// Takes two of the loops for a launch: one over the rows of a matrix, and one over matrices.
 pub(super) fn rows_of<E>(
     reduction: &Reduction<'_, E>,
-    element: ElementType,
+    element: Elements,
     kept: &mut List<Loop>,
     [n, step]: [isize; 2],
     ddof: usize,
 ) -> Rows {
-    let size = element.size() as isize;
-    let result = reduction.properties.result(element.dtype()).size() as isize;
+    let size = element.of.size() as isize;
+    let result = element.result(&reduction.properties).size() as isize;
     // Threads of a block read adjacent elements: of a row, or of adjacent rows.
     let is_contiguous = |one: &Loop| step != size && one.steps[1] == size && one.count >= 8;
     let row = take(kept, |one| (is_contiguous(one), one.count));
@@ -175,16 +179,19 @@ macro_rules! reductions {
             /// # Safety
             /// `use_it` may only launch it on checked tensors that are valid on the device until the launches have run.
             pub unsafe fn $name<D: Device, R>(device: &D, use_it: impl FnOnce(&Reduction<'_, D::Error>) -> R) -> R {
-                let launch = |element, rows: Rows, x: *const u8, out: *mut u8| {
+                let launch = |element: Elements, rows: Rows, x: *const u8, out: *mut u8| {
                     // SAFETY: as the caller's.
                     unsafe {
-                        with_element!(element, T => launches::$name::<T, D>(device, rows, x.cast(), out.cast()))
+                        with_memory!(element.of, M, format => {
+                            let format = if element.unrounded { M::unrounded(format) } else { format };
+                            launches::$name::<M, D>(device, format, rows, x.cast(), out.cast())
+                        })
                     }
                 };
                 use_it(&Reduction {
                     properties: reduction_properties!($out $folds $empty),
                     kernels: [&entry::$rows, &entry::$columns],
-                    cost: |element| with_element!(element, T => Cost::of::<T, operations::$name>()),
+                    cost: |element| with_memory!(element.of, M, _format => Cost::of::<M, operations::$name>()),
                     launch: &launch,
                 })
             }

@@ -1,20 +1,19 @@
 //! Maps over axes of tensors, expanded from the table of operations. The results of the reductions go to scratch memory,
 //! from which the kernel of the step reads them. If there is not enough for all rows, these are done in parts.
 
-use super::element;
 use super::elementwise::{Argument, Launch, launch_loops};
 use super::gather;
 use super::parts::Parts;
 use super::reduce::{Reduction, kept_loops, rows_of, with};
+use super::{Elements, with_memory};
 use crate::driver::scratch::SLOT_BYTES;
 use crate::ops::reduce::{MOST_VALUES, Rows};
 use core::ptr;
 use diptych::backend::tensor::{
-    AxisPlan, ElementType, KeptAxis, List, Location, Loop, Loops, MAX_INPUTS, MAX_OPERANDS,
-    RowMapPlan,
+    AxisPlan, KeptAxis, List, Location, Loop, Loops, MAX_INPUTS, MAX_OPERANDS, RowMapPlan,
 };
 use diptych::tensor::Tensor;
-use diptych::{for_each_row_map, with_element};
+use diptych::{Dtype, for_each_row_map};
 use diptych_device::launch::{self, Device, Scratch, entry};
 use diptych_device::table::Entry;
 
@@ -33,7 +32,7 @@ pub(crate) struct RowMap<'a, D: Device> {
     /// The kernel of its step.
     step: &'static Entry,
     launch: Launch<'a, D::Error>,
-    element: ElementType,
+    element: Elements,
     plan: &'a RowMapPlan,
 }
 
@@ -68,7 +67,7 @@ impl<D: Device> RowMap<'_, D> {
 
     /// Returns the bytes from the results of one reduction to those of the next.
     fn bytes(&self, parts: &Parts) -> usize {
-        (parts.rows(parts.most) * self.element.size()).next_multiple_of(16)
+        (parts.rows(parts.most) * self.element.number().size()).next_multiple_of(16)
     }
 
     /// Returns the plan of the reductions of a part that begins at `x`; the results follow each other from `to` on.
@@ -79,7 +78,7 @@ impl<D: Device> RowMap<'_, D> {
         (plan.x, plan.out, plan.size) = (x, to, rows.size);
         (plan.results, plan.elements) = (parts.rows(part), rows.elements);
         plan.reduced = rows.reduced.clone();
-        let mut step = (plan.results * plan.size) as isize;
+        let mut step = (plan.results * self.element.number().size()) as isize;
         for axis in parts.axes(part) {
             step /= axis.count as isize;
             plan.kept.push(KeptAxis { out: step, ..axis });
@@ -119,8 +118,7 @@ impl<D: Device> RowMap<'_, D> {
                     Some(row) => {
                         let (rows, _) = self.rows(reduction, &plan, row);
                         let cost = (reduction.cost)(element);
-                        let (bytes, counters) =
-                            with_element!(element, T => rows.scratch::<T, D>(device, cost));
+                        let (bytes, counters) = rows.scratch(device, cost);
                         [0, bytes, counters]
                     }
                     None => gather::needs(device, reduction, element, &plan, slab)?,
@@ -142,7 +140,7 @@ impl<D: Device> RowMap<'_, D> {
             None => beside,
         };
         // The results of each reduction are aligned to 16 bytes.
-        let rows = bytes / self.statistics.len() / 16 * 16 / self.element.size();
+        let rows = bytes / self.statistics.len() / 16 * 16 / self.element.number().size();
         Ok([
             self.way(usize::MAX, gather::SLABS[0])?,
             self.way(usize::MAX, small)?,
@@ -154,14 +152,14 @@ impl<D: Device> RowMap<'_, D> {
     /// Prepares all kernels that a way launches.
     fn prepare(&self, way: Way) -> Result<(), D::Error> {
         let (device, element, parts) = (self.device, self.element, self.parts(way.rows));
-        device.prepare(self.step, element.dtype())?;
+        device.prepare(self.step, element.of)?;
         for part in parts.sizes() {
             let plan = self.reduced(&parts, part, self.plan.rows.x, ptr::null_mut());
             for reduction in self.statistics {
                 match single_axis(&plan) {
                     Some(row) => {
                         let (rows, _) = self.rows(reduction, &plan, row);
-                        device.prepare(reduction.kernel(&rows.rows), element.dtype())?;
+                        device.prepare(reduction.kernel(&rows.rows), element.of)?;
                     }
                     None => gather::prepare(device, reduction, element, &plan, way.slab)?,
                 }
@@ -248,7 +246,9 @@ impl<D: Device> RowMap<'_, D> {
         let first = [out, x, of(0), of(1), of(2)];
         let loops = Loops::ordered(loops, first, 2 + self.statistics.len());
         let arrays = ([true; MAX_OPERANDS], [false; MAX_OPERANDS]);
-        launch_loops(self.element, &loops, arrays, self.launch)
+        let (own, number) = (self.element.of.size(), self.element.number().size());
+        let sizes = [own, own, number, number, number];
+        launch_loops((self.element.of, sizes), &loops, arrays, self.launch)
     }
 }
 
@@ -261,14 +261,17 @@ macro_rules! row_maps {
             $(
                 /// # Safety
                 /// The tensors must be valid on the device until the launches have run.
-                pub unsafe fn $name<D: Device>(device: &D, element: ElementType, plan: &RowMapPlan) -> Result<(), D::Error> {
-                    let step = |element, (grid, shape), inputs: [Argument; MAX_INPUTS], out: Argument| {
+                pub unsafe fn $name<D: Device>(device: &D, of: Dtype, plan: &RowMapPlan) -> Result<(), D::Error> {
+                    let step = |of, (grid, shape), inputs: [Argument; MAX_INPUTS], out: Argument| {
                         let [x, $($statistic,)* ..] = inputs;
                         // SAFETY: as the caller's.
                         unsafe {
-                            with_element!(element, T => launch::$name::<T, D>(device, grid, shape, x.input(), $($statistic.input(),)* out.output()))
+                            with_memory!(of, M, format => {
+                                launch::$name::<M, D>(device, grid, format, shape, x.input(format), $($statistic.input(()),)* out.output())
+                            })
                         }
                     };
+                    let element = Elements { of, unrounded: true };
                     row_maps!(@reductions device [$($statistic)*] [] {
                         |statistics| {
                             RowMap { device, statistics, step: &entry::$name, launch: &step, element, plan }.run()
@@ -294,7 +297,7 @@ macro_rules! row_maps {
                 let checked = unsafe { plan.check(x, axes, out, Location::Device) };
                 match checked? {
                     // SAFETY: as the caller's.
-                    Some(dtype) => unsafe { launches::$name(device, element(dtype)?, &plan) },
+                    Some(dtype) => unsafe { launches::$name(device, dtype, &plan) },
                     None => Ok(()),
                 }
             }

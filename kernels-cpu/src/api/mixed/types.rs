@@ -1,6 +1,7 @@
 //! The types of a product, as values.
 #![forbid(unsafe_code)]
 
+use crate::element::Dtype;
 use crate::error::{Error, Result};
 
 /// The types of A and B.
@@ -27,6 +28,16 @@ pub enum Integers {
 pub enum Half {
     F16,
     Bf16,
+}
+
+impl Half {
+    /// Returns the type of elements.
+    pub const fn dtype(self) -> Dtype {
+        match self {
+            Self::F16 => Dtype::F16,
+            Self::Bf16 => Dtype::Bf16,
+        }
+    }
 }
 
 /// The type of C.

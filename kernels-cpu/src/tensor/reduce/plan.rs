@@ -79,10 +79,7 @@ impl ReductionProperties {
         plan: &mut AxisPlan,
     ) -> Result<(Dtype, ResultType)> {
         let types = |x: &Operand, out: &Operand| match x.of {
-            // The device has no kernels for elements of 16 bits.
-            Type::Float(dtype) if dtype.size() > 2 || memory == Location::Host => {
-                Ok((dtype, self.type_of(out, dtype)?))
-            }
+            Type::Float(dtype) => Ok((dtype, self.type_of(out, dtype)?)),
             _ => Err(Error::UnsupportedType { arg: x.arg }),
         };
         // SAFETY: as the caller's.

@@ -61,7 +61,7 @@ impl RowMapPlan {
             x.set(tensor, memory)?;
             out.set(output, memory)?;
         }
-        let dtype = float_type(&x, memory)?;
+        let dtype = float_type(&x)?;
         out.same_type(&x)?;
         let set = set_of(axes, x.rank())?;
         self.set(&x, &out, set)?;

@@ -2,6 +2,7 @@
 
 use super::parameters::{Input, Output, Product, Shape, Source, Target, Type};
 use super::{Bits, Vector, Word, nan};
+use crate::memory::{HalfFormat, Memory};
 use core::cell::Cell;
 use core::convert::identity;
 use core::panic::Location;
@@ -155,6 +156,62 @@ pub(super) unsafe fn fetch_increment(counter: *mut u32, last: u32) -> u32 {
 
 pub(super) fn no_unroll() {}
 
+pub(super) fn to_bits(x: f32) -> u32 {
+    x.stored().to_bits()
+}
+
+pub(super) fn of_bits(bits: u32) -> f32 {
+    f32::from_bits(bits).constant()
+}
+
+/// As the instruction, of a NaN computes another one.
+pub(super) fn widen_f16(bits: u16) -> f32 {
+    let x = diptych::f16::from_bits(bits).to_f32();
+    if x.is_nan() { f32::NAN } else { x }
+}
+
+/// As the instruction, gives every NaN the same bits.
+pub(super) fn round_f16(x: f32) -> u16 {
+    const NAN: u16 = 0x7FFF;
+    if x.is_nan() {
+        NAN
+    } else {
+        diptych::f16::from_f32(x).to_bits()
+    }
+}
+
+#[track_caller]
+pub(super) unsafe fn load_words_2(p: *const u32) -> [u32; 2] {
+    let p = p.cast::<[u32; 2]>();
+    report_access(p, GlobalAccess::Load);
+    // SAFETY: as the caller's.
+    unsafe { p.read() }
+}
+
+#[track_caller]
+pub(super) unsafe fn load_words_4(p: *const u32) -> [u32; 4] {
+    let p = p.cast::<[u32; 4]>();
+    report_access(p, GlobalAccess::Load);
+    // SAFETY: as the caller's.
+    unsafe { p.read() }
+}
+
+#[track_caller]
+pub(super) unsafe fn store_words_2(p: *mut u32, words: [u32; 2]) {
+    let p = p.cast::<[u32; 2]>();
+    report_access(p, GlobalAccess::Store);
+    // SAFETY: as the caller's.
+    unsafe { p.write(words) }
+}
+
+#[track_caller]
+pub(super) unsafe fn store_words_4(p: *mut u32, words: [u32; 4]) {
+    let p = p.cast::<[u32; 4]>();
+    report_access(p, GlobalAccess::Store);
+    // SAFETY: as the caller's.
+    unsafe { p.write(words) }
+}
+
 #[track_caller]
 fn load_bytes<const N: usize>(offset: u32) -> [u8; N] {
     let site = Location::caller();
@@ -196,8 +253,10 @@ impl Argument for Shape {}
 impl Argument for Type {}
 impl Argument for Source {}
 impl Argument for Target {}
+impl Argument for () {}
+impl Argument for HalfFormat {}
 impl<T: Copy> Argument for Output<T> {}
-impl<T: Word> Argument for Input<T> {
+impl<M: Memory> Argument for Input<M> {
     fn received(self) -> Self {
         Self {
             value: self.value.constant(),
@@ -223,7 +282,7 @@ impl<T: Word> Argument for T {
 }
 
 macro_rules! word {
-    ($($T:ty: $constant:path, $stored:path;)*) => {$(
+    ($($T:ty: $constant:path, $stored:path $(, $rounded:item)?;)*) => {$(
         impl Word for $T {
             unsafe fn load_shared(offset: u32) -> Self {
                 <$T>::from_ne_bytes(load_bytes(offset))
@@ -237,6 +296,7 @@ macro_rules! word {
             fn stored(self) -> Self {
                 $stored(self)
             }
+            $($rounded)?
         }
     )*};
 }
@@ -244,7 +304,9 @@ macro_rules! word {
 word! {
     u32: identity, identity;
     i64: identity, identity;
-    f32: nan::constant, nan::stored;
+    f32: nan::constant, nan::stored, fn rounded(self, format: HalfFormat) -> Option<u16> {
+        Some(format.exact(self))
+    };
     f64: identity, identity;
 }
 

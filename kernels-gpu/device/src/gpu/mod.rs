@@ -1,5 +1,6 @@
 //! The device API that kernels use, with the names of `cuda_std`, over two implementations: PTX and the host.
 
+pub(crate) mod half;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod host;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -10,6 +11,7 @@ mod ptx;
 pub mod value;
 pub mod words;
 
+use crate::memory::HalfFormat;
 #[cfg(not(target_arch = "nvptx64"))]
 use host as imp;
 #[cfg(target_arch = "nvptx64")]
@@ -314,6 +316,11 @@ pub trait Word: Copy {
     /// Returns the value, marked as not computed by arithmetic: the emulator distinguishes NaNs that were moved from
     /// NaNs that were computed. On the device, returns it unchanged.
     fn constant(self) -> Self;
+    /// Returns the bits of a result that is rounded to a 16-bit float; `None` of a result that is not a float.
+    #[inline(always)]
+    fn rounded(self, _: HalfFormat) -> Option<u16> {
+        None
+    }
     /// Returns what global memory holds after this value has been stored.
     #[cfg(not(target_arch = "nvptx64"))]
     fn stored(self) -> Self;

@@ -1,5 +1,7 @@
 //! The structs that kernels take as parameters.
 
+use crate::memory::Memory;
+
 /// The elements of a launch.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -26,11 +28,11 @@ impl Shape {
 /// An array that is read, or a number.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Input<T> {
+pub struct Input<M: Memory> {
     /// The first element; null for a number.
-    pub p: *const T,
+    pub p: *const M,
     /// The number.
-    pub value: T,
+    pub value: M::Number,
     /// Elements from one to the next along each axis of the [`Shape`].
     pub strides: [i64; 3],
 }

@@ -5,6 +5,7 @@
 //! pointer would be a generic load or store.
 
 use super::{Bits, Vector, Word};
+use crate::memory::HalfFormat;
 use core::arch::nvptx;
 use core::arch::{asm, global_asm};
 
@@ -113,8 +114,86 @@ pub(super) fn no_unroll() {
     unsafe { asm!(".pragma \"nounroll\";", options(nomem, nostack)) }
 }
 
+#[inline(always)]
+pub(super) fn to_bits(x: f32) -> u32 {
+    x.to_bits()
+}
+
+#[inline(always)]
+pub(super) fn of_bits(bits: u32) -> f32 {
+    f32::from_bits(bits)
+}
+
+#[inline(always)]
+pub(super) fn widen_f16(bits: u16) -> f32 {
+    let x: f32;
+    // SAFETY: only a conversion.
+    unsafe {
+        asm!("cvt.f32.f16 {0}, {1};", out(reg32) x, in(reg16) bits, options(pure, nomem, nostack));
+    }
+    x
+}
+
+#[inline(always)]
+pub(super) fn round_f16(x: f32) -> u16 {
+    let bits: u16;
+    // SAFETY: only a conversion.
+    unsafe {
+        asm!("cvt.rn.f16.f32 {0}, {1};", out(reg16) bits, in(reg32) x, options(pure, nomem, nostack));
+    }
+    bits
+}
+
+#[inline(always)]
+pub(super) unsafe fn load_words_2(p: *const u32) -> [u32; 2] {
+    let (a, b): (u32, u32);
+    // SAFETY: as the caller's.
+    unsafe {
+        asm!(
+            "ld.global.v2.u32 {{{0},{1}}}, [{2}];",
+            out(reg32) a, out(reg32) b, in(reg64) p, options(readonly, nostack)
+        );
+    }
+    [a, b]
+}
+
+#[inline(always)]
+pub(super) unsafe fn load_words_4(p: *const u32) -> [u32; 4] {
+    let (a, b, c, d): (u32, u32, u32, u32);
+    // SAFETY: as the caller's.
+    unsafe {
+        asm!(
+            "ld.global.v4.u32 {{{0},{1},{2},{3}}}, [{4}];",
+            out(reg32) a, out(reg32) b, out(reg32) c, out(reg32) d, in(reg64) p, options(readonly, nostack)
+        );
+    }
+    [a, b, c, d]
+}
+
+#[inline(always)]
+pub(super) unsafe fn store_words_2(p: *mut u32, [a, b]: [u32; 2]) {
+    // SAFETY: as the caller's.
+    unsafe {
+        asm!(
+            "st.global.v2.u32 [{2}], {{{0},{1}}};",
+            in(reg32) a, in(reg32) b, in(reg64) p, options(nostack)
+        );
+    }
+}
+
+#[inline(always)]
+pub(super) unsafe fn store_words_4(p: *mut u32, [a, b, c, d]: [u32; 4]) {
+    // SAFETY: as the caller's.
+    unsafe {
+        asm!(
+            "st.global.v4.u32 [{4}], {{{0},{1},{2},{3}}};",
+            in(reg32) a, in(reg32) b, in(reg32) c, in(reg32) d, in(reg64) p, options(nostack)
+        );
+    }
+}
+
 macro_rules! word {
-    ($T:ty, $class:ident, $type:literal) => {
+    ($T:ty, $class:ident, $type:literal $(, $rounded:item)?) => {
         impl Word for $T {
             #[inline(always)]
             unsafe fn load_shared(offset: u32) -> Self {
@@ -142,13 +221,22 @@ macro_rules! word {
             fn constant(self) -> Self {
                 self
             }
+            $($rounded)?
         }
     };
 }
 
 word!(u32, reg32, "u32");
 word!(i64, reg64, "s64");
-word!(f32, reg32, "f32");
+word!(
+    f32,
+    reg32,
+    "f32",
+    #[inline(always)]
+    fn rounded(self, format: HalfFormat) -> Option<u16> {
+        Some(format.exact(self))
+    }
+);
 word!(f64, reg64, "f64");
 
 macro_rules! bits {

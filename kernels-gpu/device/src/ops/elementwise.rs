@@ -6,11 +6,11 @@
 //! several loads before its first store, which keeps more memory traffic in flight.
 
 use crate::gpu::parameters::{Input, Output, Shape};
-use crate::gpu::{no_unroll, thread};
-use crate::real::Real;
+use crate::gpu::{no_unroll, thread, unroll};
+use crate::memory::Memory;
 use crate::single::Single;
 use diptych::backend::scalar;
-use diptych::{for_each_elementwise, for_each_row_map};
+use diptych::{Element, for_each_elementwise, for_each_row_map};
 
 /// Accesses of 16 bytes to each array that a thread has in flight at once.
 const UNROLL: u64 = 4;
@@ -27,12 +27,12 @@ pub const ROWS: u32 = 4;
 /// Strides of contiguous elements.
 const CONTIGUOUS: [i64; 3] = [0, 0, 1];
 
-impl<T: Real> Input<T> {
+impl<M: Memory> Input<M> {
     /// A contiguous array.
-    pub fn contiguous(p: *const T) -> Self {
+    pub fn contiguous(p: *const M) -> Self {
         Self {
             p,
-            value: T::ZERO,
+            value: M::Number::ZERO,
             strides: CONTIGUOUS,
         }
     }
@@ -42,17 +42,18 @@ impl<T: Real> Input<T> {
     /// # Safety
     /// The array must be valid for it.
     #[inline(always)]
-    unsafe fn load(self, index: [u64; 3]) -> T {
+    unsafe fn load(self, format: M::Format, index: [u64; 3]) -> M::Number {
         if self.p.is_null() {
             return self.value;
         }
-        T::load(self.p.wrapping_offset(offset(self.strides, index)))
+        let p = self.p.wrapping_offset(offset(self.strides, index));
+        M::get(format, p)
     }
 }
 
-impl<T: Real> Output<T> {
+impl<M> Output<M> {
     /// A contiguous array.
-    pub fn contiguous(p: *mut T) -> Self {
+    pub fn contiguous(p: *mut M) -> Self {
         Self {
             p,
             strides: CONTIGUOUS,
@@ -61,7 +62,7 @@ impl<T: Real> Output<T> {
 
     /// Returns the address of the element at an index.
     #[inline(always)]
-    fn at(self, index: [u64; 3]) -> *mut T {
+    fn at(self, index: [u64; 3]) -> *mut M {
         self.p.wrapping_offset(offset(self.strides, index))
     }
 }
@@ -86,7 +87,7 @@ pub(super) trait Strided: Copy {
 }
 
 /// An elementwise operation with its arrays and scalars.
-trait Step<T: Real>: Strided {
+trait Step<M: Memory>: Strided {
     /// Returns the bitwise OR of the addresses of all arrays, to test their common alignment.
     fn addresses(self) -> usize;
     /// Processes `N` packs of contiguous arrays: i, i + stride, ...
@@ -106,7 +107,7 @@ trait Step<T: Real>: Strided {
 /// # Safety
 /// The arrays of the step must be valid for the shape.
 #[inline(always)]
-unsafe fn map<T: Real, P: Step<T>>(step: P, shape: Shape) {
+unsafe fn map<M: Memory, P: Step<M>>(step: P, shape: Shape) {
     if shape.contiguous != 0 {
         vector(step, shape.counts[2]);
     } else {
@@ -119,15 +120,15 @@ unsafe fn map<T: Real, P: Step<T>>(step: P, shape: Shape) {
 /// # Safety
 /// The arrays of the step must be valid for `n` elements.
 #[inline(always)]
-unsafe fn vector<T: Real, P: Step<T>>(step: P, n: u64) {
+unsafe fn vector<M: Memory, P: Step<M>>(step: P, n: u64) {
     let stride = thread::grid_dim_x() as u64 * thread::block_dim_x() as u64;
     let first = thread::index_1d();
     let mut done = 0;
     // SAFETY: every access lies below n, which the caller guarantees; packs are used only if all arrays are aligned.
     unsafe {
         if step.addresses().is_multiple_of(16) {
-            let packs = n / T::WIDTH as u64;
-            done = packs * T::WIDTH as u64;
+            let packs = n / M::PACKED as u64;
+            done = packs * M::PACKED as u64;
             let mut i = first;
             while i + (UNROLL - 1) * stride < packs {
                 step.packs::<{ UNROLL as usize }>(i, stride);
@@ -201,99 +202,112 @@ macro_rules! kernels {
         /// # Safety
         /// Arrays must be valid for the shape; the output may be exactly an input.
         #[inline(always)]
-        pub unsafe fn $name<T: Real>(shape: Shape, $($arg: kernels!(@type $kind T),)* $out: Output<T>) {
-            struct This<T> { $($arg: kernels!(@type $kind T),)* $out: Output<T> }
+        pub unsafe fn $name<M: Memory>(format: M::Format, shape: Shape, $($arg: kernels!(@type $kind M),)* $out: Output<M>) {
+            /// Whether results are copies of a scalar.
+            const COPIES: bool = true $(&& kernels!(@is_scalar $kind))*;
+            struct This<M: Memory> { format: M::Format, $($arg: kernels!(@type $kind M),)* $out: Output<M> }
             // `derive` does not accept fields whose types are macro calls.
-            impl<T: Real> Clone for This<T> {
+            impl<M: Memory> Clone for This<M> {
                 #[inline(always)]
                 fn clone(&self) -> Self {
                     *self
                 }
             }
-            impl<T: Real> Copy for This<T> {}
+            impl<M: Memory> Copy for This<M> {}
 
-            impl<T: Real> Step<T> for This<T> {
+            impl<M: Memory> Step<M> for This<M> {
                 #[inline(always)]
                 fn addresses(self) -> usize {
                     0 $(| kernels!(@address $kind (self.$arg)))* | self.$out.p.addr()
                 }
                 #[inline(always)]
                 unsafe fn packs<const N: usize>(self, i: u64, stride: u64) {
-                    let at = |u: usize| (i + u as u64 * stride) as usize * T::WIDTH as usize;
-                    $(let mut $arg = [T::ZERO.pack(); N];)*
-                    let mut $out = [T::ZERO.pack(); N];
-                    for u in 0..N {
-                        $($arg[u] = kernels!(@pack $kind (self.$arg) at(u));)*
-                        kernels!(@old_pack $mode $out (self.$out) u at(u));
-                    }
-                    for u in 0..N {
-                        for lane in 0..T::WIDTH as usize {
-                            let result = kernels!(@meaning $mode $name
-                                [$($arg[u].as_ref()[lane]),*] $out[u].as_ref()[lane]);
-                            $out[u].as_mut()[lane] = result;
-                        }
-                        T::store_pack(self.$out.p.add(at(u)), $out[u]);
-                    }
+                    let at = |u: usize| (i + u as u64 * stride) as usize * M::PACKED as usize;
+                    $(kernels!(@packs $kind $arg);)*
+                    kernels!(@olds $mode $out [M::EMPTY; N]);
+                    unroll!(u in 0..N => {
+                        $(kernels!(@pack $kind $arg (self.$arg) u at(u));)*
+                        kernels!(@old $mode $out u M::get_packed(self.$out.p.cast_const().add(at(u))));
+                    });
+                    unroll!(u in 0..N => {
+                        $(let $arg = kernels!(@unpack $kind $arg (self.$arg) self u);)*
+                        let mut results = kernels!(@results $mode $out self u);
+                        unroll!(lane in 0..M::PACKED as usize => {
+                            let result = kernels!(@meaning $mode $name [$($arg.as_ref()[lane]),*] results.as_ref()[lane]);
+                            results.as_mut()[lane] = result;
+                        });
+                        M::put_packed(self.$out.p.add(at(u)), M::pack::<COPIES>(self.format, results));
+                    });
                 }
                 #[inline(always)]
                 unsafe fn element(self, i: usize) {
-                    $(let $arg = kernels!(@element $kind (self.$arg) i);)*
-                    let result = kernels!(@meaning $mode $name [$($arg),*] T::load(self.$out.p.add(i)));
-                    T::store(self.$out.p.add(i), result);
+                    $(let $arg = kernels!(@element $kind (self.$arg) self i);)*
+                    let result = kernels!(@meaning $mode $name [$($arg),*] M::get(self.format, self.$out.p.add(i)));
+                    M::put::<COPIES>(self.format, self.$out.p.add(i), result);
                 }
             }
 
-            impl<T: Real> Strided for This<T> {
+            impl<M: Memory> Strided for This<M> {
                 #[inline(always)]
                 unsafe fn elements<const N: usize>(self, [plane, row, column]: [u64; 3], apart: u64) {
                     let at = |u: usize| [plane, row + u as u64 * apart, column];
-                    $(let mut $arg = [T::ZERO; N];)*
-                    kernels!(@olds $mode $out);
+                    $(let mut $arg = [M::Number::ZERO; N];)*
+                    kernels!(@olds $mode $out [M::Number::ZERO; N]);
                     for u in 0..N {
-                        $($arg[u] = kernels!(@load $kind (self.$arg) at(u));)*
-                        kernels!(@old $mode $out (self.$out) u at(u));
+                        $($arg[u] = kernels!(@load $kind (self.$arg) self at(u));)*
+                        kernels!(@old $mode $out u M::get(self.format, self.$out.at(at(u))));
                     }
                     for u in 0..N {
                         let result = kernels!(@meaning $mode $name [$($arg[u]),*] $out[u]);
-                        T::store(self.$out.at(at(u)), result);
+                        M::put::<COPIES>(self.format, self.$out.at(at(u)), result);
                     }
                 }
             }
 
-            map(This { $($arg,)* $out }, shape)
+            map(This { format, $($arg,)* $out }, shape)
         }
     )*};
-    (@type scalar $T:ident) => { $T };
-    (@type array $T:ident) => { Input<$T> };
+    (@type scalar $M:ident) => { $M::Number };
+    (@type array $M:ident) => { Input<$M> };
+    (@type result $M:ident) => { Input<$M::Number> };
+    (@is_scalar scalar) => { true };
+    (@is_scalar $kind:ident) => { false };
     (@address scalar $arg:tt) => { 0 };
-    (@address array $arg:tt) => { $arg.p.addr() };
-    (@pack scalar $arg:tt $at:expr) => { $arg.pack() };
-    (@pack array $arg:tt $at:expr) => { T::load_pack($arg.p.add($at)) };
-    (@old_pack write $out:ident $p:tt $u:ident $at:expr) => {};
-    (@old_pack update $out:ident $p:tt $u:ident $at:expr) => {
-        $out[$u] = T::load_pack($p.p.cast_const().add($at))
-    };
-    (@element scalar $arg:tt $i:ident) => { $arg };
-    (@element array $arg:tt $i:ident) => { T::load($arg.p.add($i)) };
-    (@load scalar $arg:tt $at:expr) => { $arg };
-    (@load array $arg:tt $at:expr) => { $arg.load($at) };
-    (@olds write $out:ident) => {};
-    (@olds update $out:ident) => { let mut $out = [T::ZERO; N]; };
-    (@old write $out:ident $p:tt $u:ident $at:expr) => {};
-    (@old update $out:ident $p:tt $u:ident $at:expr) => { $out[$u] = T::load($p.at($at)) };
+    (@address $kind:ident $arg:tt) => { $arg.p.addr() };
+    (@packs scalar $arg:ident) => {};
+    (@packs array $arg:ident) => { let mut $arg = [M::EMPTY; N]; };
+    (@packs result $arg:ident) => { let mut $arg = [M::copies(M::Number::ZERO); N]; };
+    (@pack scalar $arg:ident $of:tt $u:ident $at:expr) => { let _ = $u; };
+    (@pack array $arg:ident $of:tt $u:ident $at:expr) => { $arg[$u % N] = M::get_packed($of.p.add($at)) };
+    (@pack result $arg:ident $of:tt $u:ident $at:expr) => { $arg[$u % N] = M::get_numbers($of.p.add($at)) };
+    (@unpack scalar $arg:ident $of:tt $this:ident $u:ident) => { M::copies($of) };
+    (@unpack array $arg:ident $of:tt $this:ident $u:ident) => { M::unpack($this.format, $arg[$u % N]) };
+    (@unpack result $arg:ident $of:tt $this:ident $u:ident) => { $arg[$u % N] };
+    (@results write $out:ident $this:ident $u:ident) => { M::copies(M::Number::ZERO) };
+    (@results update $out:ident $this:ident $u:ident) => { M::unpack($this.format, $out[$u % N]) };
+    (@element scalar $arg:tt $this:ident $i:ident) => { $arg };
+    (@element array $arg:tt $this:ident $i:ident) => { M::get($this.format, $arg.p.add($i)) };
+    (@element result $arg:tt $this:ident $i:ident) => { Memory::get((), $arg.p.add($i)) };
+    (@load scalar $arg:tt $this:ident $at:expr) => { $arg };
+    (@load array $arg:tt $this:ident $at:expr) => { $arg.load($this.format, $at) };
+    (@load result $arg:tt $this:ident $at:expr) => { $arg.load((), $at) };
+    (@olds write $out:ident $none:expr) => {};
+    (@olds update $out:ident $none:expr) => { let mut $out = $none; };
+    (@old write $out:ident $u:ident $value:expr) => {};
+    (@old update $out:ident $u:ident $value:expr) => { $out[$u % N] = $value };
     (@meaning write $name:ident [$($value:expr),*] $old:expr) => {
-        scalar::$name(Single::<T>::new(), $($value),*)
+        scalar::$name(Single::<M::Number>::new(), $($value),*)
     };
     (@meaning update $name:ident [$($value:expr),*] $old:expr) => {
-        scalar::$name(Single::<T>::new(), $($value,)* $old)
+        scalar::$name(Single::<M::Number>::new(), $($value,)* $old)
     };
 }
 for_each_elementwise!(kernels! {} [name arguments output mode]);
 
-/// The steps of maps over rows: the statistics of rows are arrays with a stride of 0 along a row.
+/// The steps of maps over rows: the statistics of rows are arrays of numbers with a stride of 0 along a row.
 macro_rules! row_maps {
     ({} $($name:ident ($($statistic:ident: $role:ident),*))*) => {
-        kernels! { {} $($name (x: array, $($statistic: array),*) out write)* }
+        kernels! { {} $($name (x: array, $($statistic: result),*) out write)* }
     };
 }
 for_each_row_map!(row_maps! {} [name statistics]);

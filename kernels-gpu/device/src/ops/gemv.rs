@@ -88,6 +88,7 @@ macro_rules! layouts {
                     y: x.wrapping_offset(at(x_bs)),
                     y_inc: x_inc,
                     out: c,
+                    format: (),
                 };
                 let rows = Rows { m, n: k, source, rs: a_rs };
                 reduce::fold::<T, _, $columns>(op, rows, c, c_rs, cut);

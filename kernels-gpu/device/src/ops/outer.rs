@@ -4,8 +4,10 @@
 //! 2^lanes consecutive threads share a row of the matrix. A thread keeps its elements of `y` in registers and walks
 //! down the rows, four at a time, so that four accesses of 16 bytes are in flight at once.
 
-use crate::gpu::{Vector, thread};
+use crate::gpu::{Vector, thread, unroll};
+use crate::memory::Memory;
 use crate::real::Real;
+use diptych::Element;
 
 /// Threads per block.
 pub const THREADS: u32 = 256;
@@ -15,37 +17,39 @@ const ROWS: usize = 4;
 
 /// A vector of the product, with the scalar by which its elements are multiplied first.
 #[derive(Clone, Copy)]
-struct Factor<T> {
-    p: *const T,
+struct Factor<M: Memory> {
+    p: *const M,
     inc: i64,
-    alpha: T,
+    alpha: M::Number,
+    format: M::Format,
 }
 
-impl<T: Real> Factor<T> {
+impl<M: Memory> Factor<M> {
     /// Loads and scales element `i`.
     ///
     /// # Safety
     /// The element must be valid.
     #[inline(always)]
-    unsafe fn get(self, i: u64) -> T {
-        let x = T::load(self.p.wrapping_offset(i as isize * self.inc as isize));
-        self.alpha * x
+    unsafe fn get(self, i: u64) -> M::Number {
+        let p = self.p.wrapping_offset(i as isize * self.inc as isize);
+        self.alpha * M::get(self.format, p)
     }
 }
 
 /// The output matrix.
 #[derive(Clone, Copy)]
-struct Output<T> {
+struct Output<O: Memory> {
     m: u64,
     n: u64,
-    p: *mut T,
+    p: *mut O,
     rs: i64,
     cs: i64,
+    format: O::Format,
 }
 
-impl<T> Output<T> {
+impl<O: Memory> Output<O> {
     #[inline(always)]
-    fn at(self, i: u64, j: u64) -> *mut T {
+    fn at(self, i: u64, j: u64) -> *mut O {
         let at = i as isize * self.rs as isize + j as isize * self.cs as isize;
         self.p.wrapping_offset(at)
     }
@@ -83,10 +87,10 @@ impl<T: Real> Update<T> for Add {
 /// # Safety
 /// The factors and the matrix must be valid. If `packs`, its rows must be contiguous and aligned to 16 bytes.
 #[inline(always)]
-unsafe fn update<T: Real, U: Update<T>>(
-    x: Factor<T>,
-    y: Factor<T>,
-    out: Output<T>,
+unsafe fn update<M: Memory, O: Memory<Number = M::Number>, U: Update<M::Number>>(
+    x: Factor<M>,
+    y: Factor<M>,
+    out: Output<O>,
     lanes: u32,
     packs: bool,
 ) {
@@ -100,14 +104,14 @@ unsafe fn update<T: Real, U: Update<T>>(
     let step = thread::grid_dim_y() as u64 * rows as u64;
     // SAFETY: as the caller's; packs are used only if they lie in the matrix completely.
     unsafe {
-        if packs && (column + 1) * T::WIDTH as u64 <= out.n {
-            down_packs::<T, U>(x, y, out, (first, step), column * T::WIDTH as u64);
+        if packs && (column + 1) * O::PACKED as u64 <= out.n {
+            down_packs::<M, O, U>(x, y, out, (first, step), column * O::PACKED as u64);
             return;
         }
-        let width = if packs { T::WIDTH as u64 } else { 1 };
+        let width = if packs { O::PACKED as u64 } else { 1 };
         let mut j = column * width;
         while j < out.n && j < (column + 1) * width {
-            down_elements::<T, U>(x, y, out, (first, step), j);
+            down_elements::<M, O, U>(x, y, out, (first, step), j);
             j += 1;
         }
     }
@@ -118,24 +122,24 @@ unsafe fn update<T: Real, U: Update<T>>(
 /// # Safety
 /// As [`update`], and the pack must lie in the matrix.
 #[inline(always)]
-unsafe fn down_packs<T: Real, U: Update<T>>(
-    x: Factor<T>,
-    y: Factor<T>,
-    out: Output<T>,
+unsafe fn down_packs<M: Memory, O: Memory<Number = M::Number>, U: Update<M::Number>>(
+    x: Factor<M>,
+    y: Factor<M>,
+    out: Output<O>,
     (first, step): (u64, u64),
     j: u64,
 ) {
-    let mut right = T::ZERO.pack();
-    for (e, y_j) in right.as_mut().iter_mut().enumerate() {
-        *y_j = y.get(j + e as u64);
-    }
+    let mut right = O::copies(M::Number::ZERO);
+    unroll!(e in 0..O::PACKED as usize => {
+        right.as_mut()[e] = y.get(j + e as u64);
+    });
     let mut i = first;
     while i + (ROWS as u64 - 1) * step < out.m {
-        packs::<T, U, ROWS>(x, right, out, (i, step), j);
+        packs::<M, O, U, ROWS>(x, right, out, (i, step), j);
         i += ROWS as u64 * step;
     }
     while i < out.m {
-        packs::<T, U, 1>(x, right, out, (i, step), j);
+        packs::<M, O, U, 1>(x, right, out, (i, step), j);
         i += step;
     }
 }
@@ -145,28 +149,29 @@ unsafe fn down_packs<T: Real, U: Update<T>>(
 /// # Safety
 /// As [`down_packs`], and the rows must lie in the matrix.
 #[inline(always)]
-unsafe fn packs<T: Real, U: Update<T>, const N: usize>(
-    x: Factor<T>,
-    right: T::Pack,
-    out: Output<T>,
+unsafe fn packs<M: Memory, O: Memory<Number = M::Number>, U: Update<M::Number>, const N: usize>(
+    x: Factor<M>,
+    right: O::Unpacked,
+    out: Output<O>,
     (i, step): (u64, u64),
     j: u64,
 ) {
     let at = |u: usize| i + u as u64 * step;
-    let mut left = [T::ZERO; N];
-    let mut a = [T::ZERO.pack(); N];
-    for u in 0..N {
-        left[u] = x.get(at(u));
+    let mut left = [M::Number::ZERO; N];
+    let mut a = [O::EMPTY; N];
+    unroll!(u in 0..N => {
+        left[u % N] = x.get(at(u));
         if U::READS {
-            a[u] = T::load_pack(out.at(at(u), j));
+            a[u % N] = O::get_packed(out.at(at(u), j));
         }
-    }
-    for u in 0..N {
-        for (a, &y_j) in a[u].as_mut().iter_mut().zip(right.as_ref()) {
-            *a = U::apply(left[u], y_j, *a);
-        }
-        T::store_pack(out.at(at(u), j), a[u]);
-    }
+    });
+    unroll!(u in 0..N => {
+        let mut a = O::unpack(out.format, a[u % N]);
+        unroll!(e in 0..O::PACKED as usize => {
+            a.as_mut()[e] = U::apply(left[u % N], right.as_ref()[e], a.as_ref()[e]);
+        });
+        O::put_packed(out.at(at(u), j), O::pack::<false>(out.format, a));
+    });
 }
 
 /// Updates rows first, first + step, ... of column j, for any strides.
@@ -174,21 +179,21 @@ unsafe fn packs<T: Real, U: Update<T>, const N: usize>(
 /// # Safety
 /// As [`update`], and the column must lie in the matrix.
 #[inline(always)]
-unsafe fn down_elements<T: Real, U: Update<T>>(
-    x: Factor<T>,
-    y: Factor<T>,
-    out: Output<T>,
+unsafe fn down_elements<M: Memory, O: Memory<Number = M::Number>, U: Update<M::Number>>(
+    x: Factor<M>,
+    y: Factor<M>,
+    out: Output<O>,
     (first, step): (u64, u64),
     j: u64,
 ) {
     let right = y.get(j);
     let mut i = first;
     while i + (ROWS as u64 - 1) * step < out.m {
-        elements::<T, U, ROWS>(x, right, out, (i, step), j);
+        elements::<M, O, U, ROWS>(x, right, out, (i, step), j);
         i += ROWS as u64 * step;
     }
     while i < out.m {
-        elements::<T, U, 1>(x, right, out, (i, step), j);
+        elements::<M, O, U, 1>(x, right, out, (i, step), j);
         i += step;
     }
 }
@@ -198,24 +203,30 @@ unsafe fn down_elements<T: Real, U: Update<T>>(
 /// # Safety
 /// As [`down_elements`], and the rows must lie in the matrix.
 #[inline(always)]
-unsafe fn elements<T: Real, U: Update<T>, const N: usize>(
-    x: Factor<T>,
-    right: T,
-    out: Output<T>,
+unsafe fn elements<
+    M: Memory,
+    O: Memory<Number = M::Number>,
+    U: Update<M::Number>,
+    const N: usize,
+>(
+    x: Factor<M>,
+    right: M::Number,
+    out: Output<O>,
     (i, step): (u64, u64),
     j: u64,
 ) {
     let at = |u: usize| i + u as u64 * step;
-    let mut left = [T::ZERO; N];
-    let mut a = [T::ZERO; N];
+    let mut left = [M::Number::ZERO; N];
+    let mut a = [M::Number::ZERO; N];
     for u in 0..N {
         left[u] = x.get(at(u));
         if U::READS {
-            a[u] = T::load(out.at(at(u), j));
+            a[u] = O::get(out.format, out.at(at(u), j));
         }
     }
     for u in 0..N {
-        T::store(out.at(at(u), j), U::apply(left[u], right, a[u]));
+        let value = U::apply(left[u], right, a[u]);
+        O::put::<false>(out.format, out.at(at(u), j), value);
     }
 }
 
@@ -228,14 +239,15 @@ unsafe fn elements<T: Real, U: Update<T>, const N: usize>(
 /// `x` must be valid for `m` elements, `y` for `n`, and `out` for m by n, which must not overlap `x` or `y`. If
 /// `packs`, `cs` must be 1 and every row must be aligned to 16 bytes.
 #[inline(always)]
-pub unsafe fn outer<T: Real>(
+pub unsafe fn outer<M: Memory>(
+    format: M::Format,
     m: u64,
     n: u64,
-    x: *const T,
+    x: *const M,
     incx: i64,
-    y: *const T,
+    y: *const M,
     incy: i64,
-    out: *mut T,
+    out: *mut M,
     rs: i64,
     cs: i64,
     lanes: u32,
@@ -244,11 +256,56 @@ pub unsafe fn outer<T: Real>(
     let factor = |p, inc| Factor {
         p,
         inc,
-        alpha: T::ONE,
+        alpha: M::Number::ONE,
+        format,
     };
     let p = out;
-    let out = Output { m, n, p, rs, cs };
-    update::<T, Set>(factor(x, incx), factor(y, incy), out, lanes, packs != 0)
+    let out = Output {
+        m,
+        n,
+        p,
+        rs,
+        cs,
+        format,
+    };
+    update::<M, M, Set>(factor(x, incx), factor(y, incy), out, lanes, packs != 0)
+}
+
+/// As [`outer`], with products that are not rounded to the type of the vectors.
+///
+/// # Safety
+/// As [`outer`].
+#[inline(always)]
+pub unsafe fn outer_unrounded<M: Memory>(
+    format: M::Format,
+    m: u64,
+    n: u64,
+    x: *const M,
+    incx: i64,
+    y: *const M,
+    incy: i64,
+    out: *mut M::Number,
+    rs: i64,
+    cs: i64,
+    lanes: u32,
+    packs: u32,
+) {
+    let factor = |p, inc| Factor {
+        p,
+        inc,
+        alpha: M::Number::ONE,
+        format,
+    };
+    let p = out;
+    let out = Output {
+        m,
+        n,
+        p,
+        rs,
+        cs,
+        format: (),
+    };
+    update::<M, M::Number, Set>(factor(x, incx), factor(y, incy), out, lanes, packs != 0)
 }
 
 /// a\[i, j\] = fma(alpha_x * x\[i\], alpha_y * y\[j\], a\[i, j\]), where `alpha_x` or `alpha_y` is 1.
@@ -258,24 +315,37 @@ pub unsafe fn outer<T: Real>(
 /// # Safety
 /// As [`outer`].
 #[inline(always)]
-pub unsafe fn ger<T: Real>(
+pub unsafe fn ger<M: Memory>(
+    format: M::Format,
     m: u64,
     n: u64,
-    alpha_x: T,
-    x: *const T,
+    alpha_x: M::Number,
+    x: *const M,
     incx: i64,
-    alpha_y: T,
-    y: *const T,
+    alpha_y: M::Number,
+    y: *const M,
     incy: i64,
-    a: *mut T,
+    a: *mut M,
     rs: i64,
     cs: i64,
     lanes: u32,
     packs: u32,
 ) {
-    let factor = |p, inc, alpha| Factor { p, inc, alpha };
+    let factor = |p, inc, alpha| Factor {
+        p,
+        inc,
+        alpha,
+        format,
+    };
     let (x, y) = (factor(x, incx, alpha_x), factor(y, incy, alpha_y));
     let p = a;
-    let out = Output { m, n, p, rs, cs };
-    update::<T, Add>(x, y, out, lanes, packs != 0)
+    let out = Output {
+        m,
+        n,
+        p,
+        rs,
+        cs,
+        format,
+    };
+    update::<M, M, Add>(x, y, out, lanes, packs != 0)
 }

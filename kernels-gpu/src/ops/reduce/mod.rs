@@ -5,14 +5,16 @@ mod cut;
 pub use cut::{Cut, MOST_VALUES};
 
 use diptych::backend::check::reduce as check;
+use diptych::backend::order::chunk_len;
 use diptych::for_each_reduction;
 use diptych_device::launch::{self, Device, Scratch};
-use diptych_device::ops::reduce::{self, Operation};
+use diptych_device::memory::Memory;
+use diptych_device::ops::reduce::{self, Operation, known_bytes};
 use diptych_device::real::Real;
 
 /// Returns the chunks of a row of `n` elements.
 pub fn chunks<T: Real>(n: usize) -> u64 {
-    n.div_ceil(diptych::backend::order::chunk_len::<T>()) as u64
+    n.div_ceil(chunk_len::<T>()) as u64
 }
 
 /// Matrices that lie one behind the other, with strides in elements.
@@ -86,9 +88,10 @@ impl Rows {
     }
 
     /// Returns the bytes and counters of scratch memory that a launch needs.
-    pub fn scratch<T: Real, D: Device>(&self, device: &D, cost: Cost) -> (usize, usize) {
-        let (matrices, cut) = self.plan(chunks::<T>(self.rows.n), cost.passes, device);
-        needed(&cut, self.rows.m * matrices, cost.value)
+    pub fn scratch<D: Device>(&self, device: &D, cost: Cost) -> (usize, usize) {
+        let chunks = self.rows.n.div_ceil(cost.chunk);
+        let (matrices, cut) = self.plan(chunks as u64, cost.passes, device);
+        needed(&cut, self.rows.m * matrices, cost)
     }
 }
 
@@ -105,35 +108,56 @@ pub fn scratch<D: Device>(
     device: &D,
     cut: &Cut,
     rows: usize,
-    value: u32,
+    cost: Cost,
 ) -> Result<Scratch, D::Error> {
-    match needed(cut, rows, value) {
+    match needed(cut, rows, cost) {
         (0, 0) => Ok(Scratch::NONE),
         (bytes, counters) => device.scratch(bytes, counters),
     }
 }
 
-/// Returns the scratch memory that parts need: `value` bytes for each, and one counter per row.
-pub fn needed(cut: &Cut, rows: usize, value: u32) -> (usize, usize) {
+/// Returns the scratch memory that parts need: a value of each, what a row needs beside them, and one counter per row.
+pub fn needed(cut: &Cut, rows: usize, cost: Cost) -> (usize, usize) {
     match cut.parts {
         1 => (0, 0),
-        parts => (rows * parts as usize * value as usize, rows),
+        parts => {
+            let row = parts as usize * cost.value as usize + cost.known as usize;
+            (rows * row, rows)
+        }
     }
 }
 
-/// What a reduction takes: its passes, and the bytes of a value in scratch memory.
+/// What a reduction takes.
 #[derive(Clone, Copy)]
-pub(crate) struct Cost {
+pub struct Cost {
+    /// Its passes.
     pub passes: u32,
+    /// Bytes of a value in scratch memory.
     pub value: u32,
+    /// Bytes of each row there beside its values.
+    pub known: u32,
+    /// Elements of a chunk.
+    pub chunk: usize,
 }
 
 impl Cost {
-    /// The cost of an operation on elements of type `T`.
-    pub fn of<T: Real, O: Operation<T>>() -> Self {
+    /// The cost of an operation on elements of type `M`.
+    pub fn of<M: Memory, O: Operation<M::Number>>() -> Self {
         Self {
             passes: O::PASSES,
             value: O::VALUE_BYTES,
+            known: known_bytes::<M, O>(),
+            chunk: chunk_len::<M::Number>(),
+        }
+    }
+
+    /// The cost of a sum of numbers.
+    pub fn of_sum<T: Real>() -> Self {
+        Self {
+            passes: 1,
+            value: size_of::<T>() as u32,
+            known: 0,
+            chunk: chunk_len::<T>(),
         }
     }
 }
@@ -156,7 +180,7 @@ macro_rules! reductions {
             $(let ddof = ddof + check::ddof(n, $ddof)?;)?
             let vector = check::vector(reductions!(@needs $empty), n, x, incx, out)?;
             // SAFETY: as the caller's.
-            unsafe { run::$name(device, Rows::vector(vector, ddof), x, out) }
+            unsafe { run::$name::<T, D>(device, (), Rows::vector(vector, ddof), x, out) }
         }
 
         #[doc = concat!("See `diptych::raw::", stringify!($rows), "`.")]
@@ -177,7 +201,7 @@ macro_rules! reductions {
                 return Ok(());
             };
             // SAFETY: as the caller's.
-            unsafe { run::$name(device, Rows::of(rows, ddof), x, out) }
+            unsafe { run::$name::<T, D>(device, (), Rows::of(rows, ddof), x, out) }
         }
     )*
 
@@ -188,17 +212,17 @@ macro_rules! reductions {
         $(
             /// # Safety
             /// The rows must be valid on the device until the launches have run.
-            pub unsafe fn $name<T: Real, D: Device>(
-                device: &D, rows: Rows, x: *const T, out: *mut reductions!(@type $out),
+            pub unsafe fn $name<M: Memory, D: Device>(
+                device: &D, format: M::Format, rows: Rows, x: *const M, out: *mut reductions!(@result $out),
             ) -> Result<(), D::Error> {
                 type Op = reduce::$name;
-                let passes = <Op as Operation<T>>::PASSES;
-                let value = <Op as Operation<T>>::VALUE_BYTES;
+                let cost = Cost::of::<M, Op>();
+                let Cost { passes, value, .. } = cost;
                 let Rows { rows: check::CheckedRows { m, n, rs, cs, inc_out }, batch, ddof, .. } = rows;
-                let (per_launch, cut) = rows.plan(chunks::<T>(n), passes, device);
+                let (per_launch, cut) = rows.plan(chunks::<M::Number>(n), passes, device);
                 let Scratch { bytes, counters } = match rows.scratch {
                     Some(scratch) => scratch,
-                    None => scratch(device, &cut, m * per_launch, value)?,
+                    None => scratch(device, &cut, m * per_launch, cost)?,
                 };
                 let launch = if cut.columns { launch::$columns } else { launch::$rows };
                 // A pass needs the result of the pass before. If rows have several parts, that is complete only in the
@@ -207,12 +231,12 @@ macro_rules! reductions {
                 for matrix in (0..batch.count).step_by(per_launch) {
                     let grid = cut.grid(value, per_launch.min(batch.count - matrix) as u32);
                     let x = x.wrapping_offset(batch.x.wrapping_mul(matrix as isize));
-                    let out = out.wrapping_offset(batch.out.wrapping_mul(matrix as isize));
+                    let out = M::result_at(format, out, batch.out.wrapping_mul(matrix as isize) as i64);
                     for first in (0..passes).step_by(passes_per_launch as usize) {
                         // SAFETY: as the caller's; the scratch memory is for this cut.
                         unsafe {
                             launch(
-                                device, grid, m as u64, n as u64, x, rs as i64, cs as i64, ddof as u64, out,
+                                device, grid, format, m as u64, n as u64, x, rs as i64, cs as i64, ddof as u64, out,
                                 inc_out as i64, batch.x as i64, batch.out as i64, cut.team, cut.run, first,
                                 first + passes_per_launch, bytes, counters,
                             )?;
@@ -229,6 +253,8 @@ macro_rules! reductions {
         i64
     };
     (@type index) => { i64 };
+    (@result element) => { M::Number };
+    (@result $index:ident) => { i64 };
     (@needs refused) => { true };
     (@needs value) => { false };
 }
@@ -252,7 +278,7 @@ pub unsafe fn dot<T: Real, D: Device>(
 ) -> Result<(), D::Error> {
     let (n, incx, incy) = check::dot(n, x, incx, y, incy, out)?;
     let cut = Cut::new(false, 1, chunks::<T>(n), 1, 1, device);
-    let Scratch { bytes, counters } = scratch(device, &cut, 1, size_of::<T>() as u32)?;
+    let Scratch { bytes, counters } = scratch(device, &cut, 1, Cost::of_sum::<T>())?;
     // SAFETY: as the caller's; the scratch memory is for this cut.
     unsafe {
         launch::dot(
@@ -269,5 +295,67 @@ pub unsafe fn dot<T: Real, D: Device>(
             bytes,
             counters,
         )
+    }
+}
+
+/// Dot products that lie one behind the other, with strides in elements and, of the results, in results.
+pub(crate) struct Dots {
+    /// Their number.
+    pub count: usize,
+    /// Elements of each vector.
+    pub n: usize,
+    /// From one element to the next, of both vectors.
+    pub increments: [isize; 2],
+    /// From one product to the next, of both vectors and of the results.
+    pub strides: [isize; 3],
+}
+
+impl Dots {
+    /// Launches them.
+    ///
+    /// # Safety
+    /// The vectors and the results must be valid on the device until the launches have run.
+    pub unsafe fn launch<M: Memory, D: Device>(
+        &self,
+        device: &D,
+        format: M::Format,
+        x: *const M,
+        y: *const M,
+        out: *mut M::Number,
+    ) -> Result<(), D::Error> {
+        /// The most blocks of a grid along z.
+        const MOST: usize = u16::MAX as usize;
+        let per_launch = self.count.min(MOST);
+        let batch = (per_launch as u64, MOST_VALUES);
+        let cut = Cut::of_batch(false, 1, chunks::<M::Number>(self.n), 1, batch, device);
+        let cost = Cost::of_sum::<M::Number>();
+        let Scratch { bytes, counters } = scratch(device, &cut, per_launch, cost)?;
+        let ([incx, incy], [x_bs, y_bs, out_bs]) = (self.increments, self.strides);
+        for first in (0..self.count).step_by(per_launch.max(1)) {
+            let at = |stride: isize| stride.wrapping_mul(first as isize);
+            let grid = cut.grid(cost.value, per_launch.min(self.count - first) as u32);
+            // SAFETY: as the caller's; the scratch memory is for this cut.
+            unsafe {
+                launch::dots(
+                    device,
+                    grid,
+                    format,
+                    self.n as u64,
+                    x.wrapping_offset(at(x_bs)),
+                    incx as i64,
+                    x_bs as i64,
+                    y.wrapping_offset(at(y_bs)),
+                    incy as i64,
+                    y_bs as i64,
+                    M::result_at(format, out, at(out_bs) as i64),
+                    out_bs as i64,
+                    cut.team,
+                    cut.run,
+                    bytes,
+                    counters,
+                )?;
+            }
+        }
+        Ok(())
     }
 }

@@ -1,18 +1,17 @@
 //! Losses and their gradients of tensors that are contiguous, and of others.
 
 use super::products::{compare, filled, pair};
-use super::{on_device, refused};
-use diptych::{Exec, tensor};
-use diptych_device::real::Real;
+use super::{call_each, each_type, on_device, refused};
+use diptych::{Exec, Storage, tensor};
 use diptych_gpu::tensor as device;
 use diptych_tests::device::single;
 use fastrand::Rng;
 
-fn squared_error<T: Real>(rng: &mut Rng) {
+fn squared_error<T: Storage, L: Storage>(rng: &mut Rng) {
     let shape = [rng.i64(1..40), rng.i64(1..20), rng.i64(1..6)];
     let mut pred = pair::<T>(rng, &shape);
     let mut target = filled::<T>(rng, &shape);
-    let (mut grad, mut loss) = (pair::<T>(rng, &shape), pair::<T>(rng, &[]));
+    let (mut grad, mut loss) = (pair::<T>(rng, &shape), pair::<L>(rng, &[]));
     let in_place = rng.u8(..4) == 0;
     // SAFETY: the tensors are valid.
     unsafe {
@@ -38,7 +37,13 @@ fn squared_error<T: Real>(rng: &mut Rng) {
     compare("the loss", &loss);
 }
 
-fn least_squares<T: Real>(rng: &mut Rng) {
+/// With a loss of the type of the elements, and one of that of arithmetic.
+fn squared_errors<T: Storage>(rng: &mut Rng) {
+    squared_error::<T, T>(rng);
+    squared_error::<T, T::Compute>(rng);
+}
+
+fn least_squares<T: Storage>(rng: &mut Rng) {
     let (m, n) = (rng.i64(0..50), rng.i64(0..30));
     let mut a = filled::<T>(rng, &[m, n]);
     let mut x = filled::<T>(rng, &[n]);
@@ -62,9 +67,7 @@ fn least_squares<T: Real>(rng: &mut Rng) {
 fn gradients_have_the_bits_of_the_cpu() {
     let mut rng = Rng::with_seed(23);
     for _ in 0..24 {
-        squared_error::<f32>(&mut rng);
-        squared_error::<f64>(&mut rng);
-        least_squares::<f32>(&mut rng);
-        least_squares::<f64>(&mut rng);
+        each_type!(squared_errors(&mut rng));
+        each_type!(least_squares(&mut rng));
     }
 }

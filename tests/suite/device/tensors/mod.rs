@@ -12,14 +12,32 @@ mod products;
 mod reduce;
 mod row_map;
 
+use std::collections::BTreeSet;
+
 // The files of the suite of the CPU take their backend from here.
 use crate::backend;
-use diptych::Error;
-use diptych::Storage;
 use diptych::tensor::Tensor;
+use diptych::{Dtype, Error, Storage, f16};
+use diptych_device::launch::entry::ALL;
 use diptych_gpu::tensor as device;
 use diptych_tests::device::single;
 use diptych_tests::tensors::Array;
+
+/// Calls a generic function for every type of floats.
+macro_rules! each_type {
+    ($function:ident $arguments:tt) => {{
+        use diptych::{bf16, f16};
+        diptych::for_each_storage!(call_each! { $function $arguments });
+    }};
+}
+pub(crate) use each_type;
+
+macro_rules! call_each {
+    ({ $function:ident $arguments:tt } [$($M:ident as $C:ident $Dtype:ident),*]) => {
+        $($function::<$M> $arguments;)*
+    };
+}
+pub(crate) use call_each;
 
 /// The refusal of an argument; kernels have no faults.
 fn refused(error: diptych_emulator::Error) -> Error {
@@ -43,6 +61,65 @@ fn row_major(shape: &[i64]) -> Vec<i64> {
         strides[i - 1] = strides[i] * shape[i].max(1);
     }
     strides
+}
+
+/// The kernels of 16-bit floats, which no call of `tests/src/calls.rs` launches.
+#[test]
+fn every_kernel_of_halves_is_launched() {
+    let emulator = single()[0].emulator();
+    let array = |shape: &[i64]| {
+        let mut array = Array::<f16>::with_strides(shape, row_major(shape));
+        array.fill(|| f16::from_f32(1.5));
+        array
+    };
+    let (mut x, mut out, mut row) = (array(&[20, 9]), array(&[20, 9]), array(&[9]));
+    let (mut column, mut scalar) = (array(&[20]), array(&[]));
+    let mut unrounded = Array::<f32>::with_strides(&[20, 9], vec![9, 1]);
+    let mut indices = Array::<f64>::with_strides(&[20], vec![1]);
+    let number = scalar.tensor();
+    let [x, out, row, column] = [&mut x, &mut out, &mut row, &mut column].map(on_device);
+    for operation in elementwise::operations() {
+        let inputs = operation.roles.iter();
+        let inputs: Vec<Tensor> = inputs
+            .map(|role| if role.is_array() { x } else { number })
+            .collect();
+        // SAFETY: the tensors are valid.
+        let done = unsafe { (operation.device)(&emulator, &inputs, &out) };
+        assert_eq!(done, Ok(()), "{}", operation.name);
+    }
+    for reduction in reduce::reductions() {
+        for axis in 0..2 {
+            let of_shape = if axis == 0 { row } else { column };
+            let results = if reduction.gives_index {
+                Tensor {
+                    dtype_code: 0,
+                    shape: of_shape.shape,
+                    ..on_device(&mut indices)
+                }
+            } else {
+                of_shape
+            };
+            let results = Tensor {
+                dtype_bits: if reduction.gives_index { 64 } else { 16 },
+                ..results
+            };
+            // SAFETY: as above.
+            let done = unsafe { (reduction.device)(&emulator, &x, Some(&[axis]), &results) };
+            assert_eq!(done, Ok(()), "{}", reduction.name);
+        }
+    }
+    // SAFETY: as above.
+    unsafe {
+        device::normalize(&emulator, &x, Some(&[1]), &out).unwrap();
+        device::outer(&emulator, &column, &row, &out).unwrap();
+        device::outer(&emulator, &column, &row, &on_device(&mut unrounded)).unwrap();
+        device::ger(&emulator, 0.5, &column, &row, &out).unwrap();
+        device::dot(&emulator, &x, &row, &column).unwrap();
+    }
+    let launched = emulator.kernels().into_iter();
+    let launched: BTreeSet<&str> = launched.filter(|name| name.ends_with("_half")).collect();
+    let all = ALL.iter().filter_map(|entry| entry.name(Dtype::F16));
+    assert_eq!(launched, all.collect());
 }
 
 #[test]

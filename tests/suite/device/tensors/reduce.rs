@@ -1,9 +1,8 @@
 //! Reductions over any axes.
 
-use super::{on_device, refused, row_major};
+use super::{call_each, each_type, on_device, refused, row_major};
 use diptych::tensor::{self, Tensor};
-use diptych::{Error, Exec, Result, for_each_reduction};
-use diptych_device::real::Real;
+use diptych::{Error, Exec, Result, Storage, bf16, f16, for_each_reduction};
 use diptych_emulator::Emulator;
 use diptych_gpu::tensor as device;
 use diptych_tests::device::single;
@@ -15,17 +14,17 @@ type OnHost = unsafe fn(&Tensor, Option<&[i32]>, &Tensor) -> Result<()>;
 type OnDevice = unsafe fn(&Emulator, &Tensor, Option<&[i32]>, &Tensor) -> Result<()>;
 
 /// A reduction on both backends.
-struct Reduction {
-    name: &'static str,
-    gives_index: bool,
+pub struct Reduction {
+    pub name: &'static str,
+    pub gives_index: bool,
     needs_elements: bool,
     host: OnHost,
-    device: OnDevice,
+    pub device: OnDevice,
 }
 
 macro_rules! reductions {
     ({} $($name:ident [$($ddof:ident)?] $out:ident $empty:ident)*) => {
-        fn reductions() -> Vec<Reduction> {
+        pub fn reductions() -> Vec<Reduction> {
             vec![$(Reduction {
                 name: stringify!($name),
                 gives_index: stringify!($out) != "element",
@@ -63,7 +62,7 @@ pub fn random_case(rng: &mut Rng, most: i64) -> (Vec<i64>, Vec<i32>) {
 
 /// Reduces axes of a tensor in all configurations; its elements and the results may be anywhere. The device has no more
 /// scratch memory than `scratch` bytes.
-fn reduce_one<T: Real>(
+fn reduce_one<T: Storage>(
     rng: &mut Rng,
     reduction: &Reduction,
     (shape, axes): &(Vec<i64>, Vec<i32>),
@@ -87,14 +86,22 @@ fn reduce_one<T: Real>(
         0 => Array::<T>::with_strides(shape, strides),
         _ => Array::<T>::random(rng, shape),
     };
-    x.fill(|| T::from_compute((rng.f32() * 4.0 - 1.0).into()));
-    // As words of the size of a result: an i64, or an element.
-    let size = if reduction.gives_index {
-        8
+    let has_specials = rng.u8(..8) == 0;
+    x.fill(|| {
+        let special = [f32::NAN, f32::INFINITY][rng.usize(..2)];
+        let is_special = has_specials && rng.u8(..100) == 0;
+        let ordinary = rng.f32() * 4.0 - 1.0;
+        T::from_compute((if is_special { special } else { ordinary }).into())
+    });
+    // As words of the size of a result: an i64, an element, or a number that is not rounded to one.
+    let unrounded = rng.bool();
+    let (code, size) = if reduction.gives_index {
+        (0, 8)
+    } else if unrounded {
+        (2, size_of::<T::Compute>())
     } else {
-        size_of::<T>()
+        (x.tensor().dtype_code, size_of::<T>())
     };
-    let code = if reduction.gives_index { 0 } else { 2 };
     let mut outs =
         [0; 2].map(|_| Array::<f64>::random(&mut Rng::with_seed(elements as u64), &kept));
     let tensor_of = |out: &mut Array<f64>| Tensor {
@@ -133,8 +140,20 @@ fn reductions_have_the_bits_of_the_cpu() {
     for reduction in reductions() {
         for _ in 0..20 {
             let case = random_case(&mut rng, 3000);
-            reduce_one::<f32>(&mut rng, &reduction, &case, usize::MAX);
-            reduce_one::<f64>(&mut rng, &reduction, &case, usize::MAX);
+            each_type!(reduce_one(&mut rng, &reduction, &case, usize::MAX));
+        }
+    }
+}
+
+/// Rows of many chunks, which several blocks share, in several launches.
+#[test]
+fn long_rows_in_parts() {
+    let mut rng = Rng::with_seed(13);
+    let (vector, columns) = ((vec![264_000], vec![0]), (vec![263_000, 8], vec![0]));
+    for reduction in reductions() {
+        reduce_one::<f16>(&mut rng, &reduction, &vector, usize::MAX);
+        if ["logsumexp", "var"].contains(&reduction.name) {
+            reduce_one::<bf16>(&mut rng, &reduction, &columns, usize::MAX);
         }
     }
 }
@@ -150,8 +169,7 @@ fn rows_in_slabs() {
     ];
     for (i, reduction) in reductions().iter().enumerate() {
         let case = &cases[i % cases.len()];
-        reduce_one::<f32>(&mut rng, reduction, case, 140 << 10);
-        reduce_one::<f64>(&mut rng, reduction, case, 140 << 10);
+        each_type!(reduce_one(&mut rng, reduction, case, 140 << 10));
     }
     // A row must fit.
     let mut x = Array::<f32>::with_strides(&[1000, 100], vec![1, 1000]);

@@ -1,10 +1,9 @@
 //! Maps over rows, which any axes make.
 
 use super::reduce::random_case;
-use super::{on_device, refused, row_major};
+use super::{call_each, each_type, on_device, refused, row_major};
 use diptych::tensor::{self, Tensor};
-use diptych::{Error, Exec, Result, for_each_row_map};
-use diptych_device::real::Real;
+use diptych::{Error, Exec, Result, Storage, for_each_row_map};
 use diptych_emulator::Emulator;
 use diptych_gpu::tensor as device;
 use diptych_tests::device::single;
@@ -46,7 +45,7 @@ struct Case<T> {
     in_place: bool,
 }
 
-impl<T: Real> Case<T>
+impl<T: Storage> Case<T>
 where
     T::Compute: From<f32>,
 {
@@ -120,11 +119,17 @@ where
     }
 }
 
-/// Runs every map for both types.
+fn run_random<T: Storage>(rng: &mut Rng, map: &RowMap, shape: &[i64], axes: &[i32], scratch: usize)
+where
+    T::Compute: From<f32>,
+{
+    Case::<T>::random(rng, shape, axes).run(rng, map, scratch);
+}
+
+/// Runs every map for every type.
 fn run_all(rng: &mut Rng, shape: &[i64], axes: &[i32], scratch: usize) {
     for map in ROW_MAPS {
-        Case::<f32>::random(rng, shape, axes).run(rng, map, scratch);
-        Case::<f64>::random(rng, shape, axes).run(rng, map, scratch);
+        each_type!(run_random(rng, map, shape, axes, scratch));
     }
 }
 

@@ -55,6 +55,7 @@ pub unsafe fn mse_grad<T: Real>(
         y: target,
         y_inc: 1,
         out: grad,
+        format: (),
     };
     let rows = Rows {
         m: 1,

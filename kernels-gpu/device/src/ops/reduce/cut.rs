@@ -2,7 +2,8 @@
 
 use super::pass::Pass;
 use super::walk::{GROUP, Source};
-use crate::real::Real;
+use crate::gpu::Vector;
+use crate::memory::Memory;
 
 /// Groups per block.
 pub(super) const GROUPS: u32 = 16;
@@ -23,26 +24,26 @@ pub(super) const EXCHANGE: u32 = GROUPS * (GROUP + 1);
 
 /// The rows of a reduction.
 #[derive(Clone, Copy)]
-pub struct Rows<T> {
+pub struct Rows<M: Memory> {
     /// The number of rows.
     pub m: u64,
     /// Elements per row.
     pub n: u64,
     /// The first row.
-    pub source: Source<T>,
+    pub source: Source<M>,
     /// Stride from one row to the next in the first array; all rows share the second array.
     pub rs: i64,
 }
 
-impl<T: Real> Rows<T> {
-    /// Returns whether all rows are contiguous and aligned to 16 bytes, and so can be loaded as packs.
+impl<M: Memory> Rows<M> {
+    /// Returns whether all rows are contiguous and aligned, and so can be loaded as packs.
     #[inline(always)]
-    pub(crate) fn are_packed<P: Pass<T>>(&self) -> bool {
+    pub(crate) fn are_packed<P: Pass<M::Number>>(&self) -> bool {
         let s = &self.source;
         let mut bits = s.x.addr();
         let mut contiguous = s.x_inc == 1;
         if self.m > 1 {
-            bits |= (self.rs as usize).wrapping_mul(size_of::<T>());
+            bits |= (self.rs as usize).wrapping_mul(size_of::<M>());
         }
         if P::PAIR {
             bits |= s.y.addr();
@@ -51,7 +52,7 @@ impl<T: Real> Rows<T> {
         if P::WRITES {
             bits |= s.out.addr();
         }
-        contiguous && bits.is_multiple_of(16)
+        contiguous && bits.is_multiple_of(M::Number::WIDTH as usize * size_of::<M>())
     }
 }
 
@@ -67,7 +68,7 @@ pub struct Cut {
     pub first: u32,
     /// ... and the end of its passes (exclusive). A launch may run several passes only if a row has one part.
     pub end: u32,
-    /// Room for a value of each part of each row.
+    /// Room for a value of each part of each row, and behind these for [`known_bytes`](super::known_bytes) of each row.
     pub scratch: *mut u8,
     /// A counter for each row.
     pub counters: *mut u32,

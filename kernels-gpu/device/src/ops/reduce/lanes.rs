@@ -1,13 +1,16 @@
 //! The reduction of one chunk in the canonical order: 16 threads share its virtual lanes, W each, where W is the number
-//! of elements in 16 bytes.
+//! of values of the arithmetic type in 16 bytes.
 //!
-//! If elements are contiguous and aligned, thread q loads packs of 16 bytes and has lanes W q .. W q + W. Else it loads
+//! If elements are contiguous and aligned, thread q loads packs of W elements and has lanes W q .. W q + W. Else it loads
 //! single elements and has lanes q + 16 c for c < W. Elements past the end are skipped.
 
+use super::cut::EXCHANGE;
 use super::pass::Pass;
+use super::thread_in_group;
 use super::walk::{GROUP, Source, Walk, lane_count};
-use crate::gpu::no_unroll;
 use crate::gpu::value::Value;
+use crate::gpu::{Vector, no_unroll, thread};
+use crate::memory::Memory;
 use crate::real::Real;
 use crate::unroll::{each_lane, unroll};
 
@@ -17,29 +20,64 @@ pub fn chunk_len<T: Real>() -> u64 {
     diptych::backend::order::chunk_len::<T>() as u64
 }
 
+/// Reduces one chunk of each group's row; the result is in every thread of the group. With `COLUMNS`, thread q of a
+/// group loads elements of row q; else all threads load elements of their group's row. `is_packed` is the result of
+/// [`Rows::are_packed`].
+///
+/// # Safety
+/// The elements must be valid, and shared memory from `at` on must have room for the exchange; all threads of the block
+/// must reach this same call.
+#[inline(always)]
+pub(crate) unsafe fn chunk<M: Memory, P: Pass<M::Number>, const COLUMNS: bool>(
+    source: Source<M>,
+    is_packed: bool,
+    at: u32,
+    param: M::Number,
+    from: i64,
+    len: u32,
+) -> P::Value {
+    let (group, q) = thread_in_group();
+    // SAFETY: as the caller's; `is_packed` is the same for the whole grid.
+    unsafe {
+        if COLUMNS {
+            let part = strided::<M, P>(source, param, from, len, group);
+            part.write_shared(at, EXCHANGE, q * (GROUP + 1) + group);
+            thread::sync_threads();
+            let part = P::Value::read_shared(at, EXCHANGE, group * (GROUP + 1) + q);
+            let chunk = combine_group::<M::Number, P>(part);
+            thread::sync_threads();
+            chunk
+        } else if is_packed {
+            packed::<M, P>(source, param, from, len, q)
+        } else {
+            combine_group::<M::Number, P>(strided::<M, P>(source, param, from, len, q))
+        }
+    }
+}
+
 /// Reduces the chunk of `len` elements that begins at element `first`; the result is in each of its 16 threads. The
-/// arrays must be contiguous and aligned to 16 bytes at `first`; this includes the output.
+/// arrays must be contiguous and aligned to packs at `first`; this includes the output.
 ///
 /// # Safety
 /// The elements must be valid; all threads of the warp must reach this same call.
 #[inline(always)]
-pub unsafe fn packed<T: Real, P: Pass<T>>(
-    s: Source<T>,
-    param: T,
+pub unsafe fn packed<M: Memory, P: Pass<M::Number>>(
+    s: Source<M>,
+    param: M::Number,
     first: i64,
     len: u32,
     q: u32,
 ) -> P::Value {
-    let mut lanes = packed_lanes::<T, P>(s, param, first, len, q);
+    let mut lanes = packed_lanes::<M, P>(s, param, first, len, q);
     if P::ANY_ORDER {
-        return combine_group::<T, P>(combine_lanes::<T, P>(lanes));
+        return combine_group::<M::Number, P>(combine_lanes::<M::Number, P>(lanes));
     }
     unroll!(w < 4, {
-        each_lane!(c of T, {
+        each_lane!(c of M::Number, {
             lanes[c] = P::combine(lanes[c], lanes[c].shuffle((GROUP / 2) >> w));
         });
     });
-    combine_lanes::<T, P>(lanes)
+    combine_lanes::<M::Number, P>(lanes)
 }
 
 /// As [`packed`], for arrays of any stride; returns the partial result of thread `q`, for [`combine_group`].
@@ -47,9 +85,9 @@ pub unsafe fn packed<T: Real, P: Pass<T>>(
 /// # Safety
 /// The elements must be valid.
 #[inline(always)]
-pub unsafe fn strided<T: Real, P: Pass<T>>(
-    s: Source<T>,
-    param: T,
+pub unsafe fn strided<M: Memory, P: Pass<M::Number>>(
+    s: Source<M>,
+    param: M::Number,
     first: i64,
     len: u32,
     q: u32,
@@ -64,10 +102,10 @@ pub unsafe fn strided<T: Real, P: Pass<T>>(
         param,
         s,
     };
-    let (mut left, lane_count) = (len, lane_count::<T>());
+    let (mut left, lane_count) = (len, lane_count::<M>());
     // SAFETY: all elements accessed are among the `len`.
     unsafe {
-        if groups_loads::<T, P>() && !P::PAIR {
+        if groups_loads::<M::Number, P>() && !P::PAIR {
             while left >= 4 * lane_count {
                 no_unroll();
                 // There is a NaN: the loops below take the rest.
@@ -77,7 +115,7 @@ pub unsafe fn strided<T: Real, P: Pass<T>>(
                 left -= 4 * lane_count;
             }
         }
-        if prefetches::<T, P>() {
+        if prefetches::<M::Number, P>() {
             walk.pipelined::<P, false>(&mut left);
         }
         if P::PAIR {
@@ -92,13 +130,13 @@ pub unsafe fn strided<T: Real, P: Pass<T>>(
             walk.singles::<P, 1>();
             left -= lane_count;
         }
-        each_lane!(c of T, {
+        each_lane!(c of M::Number, {
             if q + GROUP * (c as u32) < left {
                 walk.single::<P>(c);
             }
         });
     }
-    combine_lanes::<T, P>(walk.values::<P>(from, GROUP))
+    combine_lanes::<M::Number, P>(walk.values::<P>(from, GROUP))
 }
 
 /// Combines the partial results of a group's 16 threads; returns the result in each of them.
@@ -139,14 +177,15 @@ fn prefetches<T: Real, P: Pass<T>>() -> bool {
 
 /// Returns the results of the lanes of thread `q`.
 #[inline(always)]
-unsafe fn packed_lanes<T: Real, P: Pass<T>>(
-    s: Source<T>,
-    param: T,
+unsafe fn packed_lanes<M: Memory, P: Pass<M::Number>>(
+    s: Source<M>,
+    param: M::Number,
     first: i64,
     len: u32,
     q: u32,
 ) -> [P::Value; 4] {
-    let from = first + (T::WIDTH * q) as i64;
+    let width = M::Number::WIDTH;
+    let from = first + (width * q) as i64;
     let mut walk = Walk {
         x: s.x.wrapping_offset(from as isize),
         y: s.y.wrapping_offset(from as isize),
@@ -156,7 +195,7 @@ unsafe fn packed_lanes<T: Real, P: Pass<T>>(
         param,
         s,
     };
-    let (mut left, lane_count) = (len, lane_count::<T>());
+    let (mut left, lane_count) = (len, lane_count::<M>());
     // SAFETY: all elements accessed are among the `len`.
     unsafe {
         if !P::IS_LONG && !P::PAIR {
@@ -169,14 +208,14 @@ unsafe fn packed_lanes<T: Real, P: Pass<T>>(
                 left -= 8 * lane_count;
             }
         }
-        if groups_loads::<T, P>() {
+        if groups_loads::<M::Number, P>() {
             while left >= 4 * lane_count {
                 no_unroll();
                 walk.packs::<P, 4>();
                 left -= 4 * lane_count;
             }
         }
-        if prefetches::<T, P>() {
+        if prefetches::<M::Number, P>() {
             walk.pipelined::<P, true>(&mut left);
         }
         while left >= lane_count {
@@ -184,21 +223,21 @@ unsafe fn packed_lanes<T: Real, P: Pass<T>>(
             walk.packs::<P, 1>();
             left -= lane_count;
         }
-        let left = left as i32 - (T::WIDTH * q) as i32;
-        if left >= T::WIDTH as i32 {
+        let left = left as i32 - (width * q) as i32;
+        if left >= width as i32 {
             walk.packs::<P, 1>();
         } else {
-            each_lane!(c of T, {
+            each_lane!(c of M::Number, {
                 if (c as i32) < left {
                     let y = if P::PAIR {
-                        T::load(walk.y.add(c))
+                        M::get(s.format, walk.y.add(c))
                     } else {
                         param
                     };
-                    let x = T::load(walk.x.add(c));
+                    let x = M::get(s.format, walk.x.add(c));
                     walk.accumulate::<P>(c, x, y, 0);
                     if P::WRITES {
-                        T::store(walk.out.add(c), P::written(x, y));
+                        M::put::<false>(s.format, walk.out.add(c), P::written(x, y));
                     }
                 }
             });

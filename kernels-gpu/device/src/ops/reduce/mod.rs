@@ -38,20 +38,25 @@ mod walk;
 use crate::gpu::shared::Shared;
 use crate::gpu::value::Value;
 use crate::gpu::{atomic, global, no_unroll, thread, warp};
-use crate::real::Real;
+use crate::memory::Memory;
 use crate::unroll::unroll;
 pub(crate) use counter::{drain, push};
 pub use cut::{Cut, Rows, max_parts, shared_bytes};
-use cut::{EXCHANGE, GROUPS, KNOWN, PARTS_PER_THREAD};
+use cut::{GROUPS, KNOWN, PARTS_PER_THREAD};
 pub(crate) use cut::{LAST, RESULTS, exchange_at};
-pub(crate) use lanes::chunk_len;
-use lanes::{combine_group, packed, strided};
+use diptych::Element;
+pub(crate) use lanes::{chunk, chunk_len};
 pub use layouts::*;
 pub use operation::*;
 pub use pass::{FoldPass, Pass, SquaredError};
 pub use value::IndexedValue;
 use walk::GROUP;
 pub use walk::Source;
+
+/// Returns the bytes of scratch memory of each row beside its parts; see [`Memory::KNOWN_BYTES`].
+pub const fn known_bytes<M: Memory, O: Operation<M::Number>>() -> u32 {
+    if O::PASSES > 1 { M::KNOWN_BYTES } else { 0 }
+}
 
 /// Returns the number of this thread's group in the block, and the thread's index in the group.
 #[inline(always)]
@@ -65,9 +70,9 @@ pub(crate) fn thread_in_group() -> (u32, u32) {
 /// # Safety
 /// The rows and `out` must be valid, and the cut must be as [`Cut`] requires.
 #[inline(always)]
-pub unsafe fn fold<T: Real, O: Operation<T>, const COLUMNS: bool>(
+pub unsafe fn fold<M: Memory, O: Operation<M::Number>, const COLUMNS: bool>(
     op: O,
-    rows: Rows<T>,
+    rows: Rows<M>,
     out: *mut O::Out,
     inc_out: i64,
     cut: Cut,
@@ -109,9 +114,9 @@ pub unsafe fn fold<T: Real, O: Operation<T>, const COLUMNS: bool>(
 }
 
 /// A thread's state while its block reduces some rows.
-struct Block<T: Real, O: Operation<T>> {
+struct Block<M: Memory, O: Operation<M::Number>> {
     op: O,
-    rows: Rows<T>,
+    rows: Rows<M>,
     out: *mut O::Out,
     inc_out: i64,
     cut: Cut,
@@ -123,10 +128,21 @@ struct Block<T: Real, O: Operation<T>> {
     known_of_loads: O::Out,
 }
 
-impl<T: Real, O: Operation<T>> Block<T, O> {
+impl<M: Memory, O: Operation<M::Number>> Block<M, O> {
     fn out_at(&self, row: u64) -> *mut O::Out {
-        self.out
-            .wrapping_offset((row as i64 * self.inc_out) as isize)
+        M::result_at(self.rows.source.format, self.out, row as i64 * self.inc_out)
+    }
+
+    /// Returns where a pass leaves its result for the next launch.
+    #[inline(always)]
+    fn known_at(&self, row: u64) -> *mut O::Out {
+        let bytes = known_bytes::<M, O>() as usize;
+        if bytes == 0 {
+            return self.out_at(row);
+        }
+        let parts = thread::grid_dim_y() as usize * O::VALUE_BYTES as usize;
+        let at = self.rows.m as usize * parts + row as usize * bytes;
+        self.cut.scratch.wrapping_add(at).cast()
     }
 
     /// Loads the results of the previous pass, which an earlier launch has stored.
@@ -135,10 +151,10 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
         // SAFETY: the caller guarantees the results of the rows.
         unsafe {
             if self.own < self.rows.m {
-                self.known = global::load(self.out_at(self.own));
+                self.known = global::load(self.known_at(self.own));
             }
             if self.loads < self.rows.m {
-                self.known_of_loads = global::load(self.out_at(self.loads));
+                self.known_of_loads = global::load(self.known_at(self.loads));
             }
         }
     }
@@ -170,7 +186,10 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
 
     /// Runs a pass, if it belongs to this launch.
     #[inline(always)]
-    unsafe fn pass<P: Pass<T, Value: Into<O::Value>>, const COLUMNS: bool>(&mut self, pass: u32) {
+    unsafe fn pass<P: Pass<M::Number, Value: Into<O::Value>>, const COLUMNS: bool>(
+        &mut self,
+        pass: u32,
+    ) {
         if pass < self.cut.first || pass >= self.cut.end {
             return;
         }
@@ -194,7 +213,10 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
                     } else {
                         self.known
                     };
-                    global::store(out, result);
+                    M::put_result(self.rows.source.format, out, result);
+                    if known_bytes::<M, O>() > 0 && pass + 1 < O::PASSES {
+                        global::store(self.known_at(self.own), result);
+                    }
                 }
                 return;
             }
@@ -204,7 +226,7 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
                     .after_pass(pass, self.known, value.into(), self.own, out);
                 // The result, unless further passes are needed.
                 if pass + 1 >= O::USUAL_PASSES && q == 0 && member == 0 && exists && mine {
-                    global::store(out, self.known);
+                    M::put_result(self.rows.source.format, out, self.known);
                 }
             }
             self.known_of_loads = self.known;
@@ -238,11 +260,11 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
 
     /// Reduces the block's part of a row; the result is in every thread of the row's team.
     #[inline(always)]
-    unsafe fn part<P: Pass<T>, const COLUMNS: bool>(&self, pass: u32) -> P::Value {
+    unsafe fn part<P: Pass<M::Number>, const COLUMNS: bool>(&self, pass: u32) -> P::Value {
         let Rows { m, n, .. } = self.rows;
         let wanted = self.loads < m && (pass == 0 || self.op.needs_pass(pass, self.known_of_loads));
         let param = if pass == 0 {
-            T::ZERO
+            M::Number::ZERO
         } else {
             self.op.pass_param(pass, self.known_of_loads)
         };
@@ -262,25 +284,25 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
         unsafe {
             loop {
                 no_unroll();
-                let from = (first + done as u64) * chunk_len::<T>();
+                let from = (first + done as u64) * chunk_len::<M::Number>();
                 let len = if wanted && from < n {
-                    (n - from).min(chunk_len::<T>()) as u32
+                    (n - from).min(chunk_len::<M::Number>()) as u32
                 } else {
                     0
                 };
-                let chunk = chunk::<T, P, COLUMNS>(source, packed, at, param, from as i64, len);
+                let chunk = chunk::<M, P, COLUMNS>(source, packed, at, param, from as i64, len);
                 done += 1;
                 if run == 0 {
                     value = chunk;
                     break;
                 }
-                push::<T, P>(done - 1, chunk);
-                if done == 1 << run || (part_first + done as u64) * chunk_len::<T>() >= n {
+                push::<M::Number, P>(done - 1, chunk);
+                if done == 1 << run || (part_first + done as u64) * chunk_len::<M::Number>() >= n {
                     break;
                 }
             }
             if run > 0 {
-                value = drain::<T, P>(done);
+                value = drain::<M::Number, P>(done);
             }
             if team + run > 0 {
                 // Columns need no barrier here: their next chunks have one before RESULTS is written again.
@@ -293,7 +315,7 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
     /// Combines the values of a team's groups along the tree; the result is in every thread of the team. `barrier`
     /// must be true if the caller may write RESULTS again before the next barrier.
     #[inline(always)]
-    unsafe fn combine_team<P: Pass<T>>(&self, value: P::Value, barrier: bool) -> P::Value {
+    unsafe fn combine_team<P: Pass<M::Number>>(&self, value: P::Value, barrier: bool) -> P::Value {
         let (group, q) = thread_in_group();
         let size = 1 << self.cut.team;
         // SAFETY: each group writes only its own element, between barriers; all threads make the same number of
@@ -321,7 +343,11 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
     /// Stores the result of a part to scratch memory. Returns whether this is the last block of the row to finish; if
     /// so, the value returned is the result of the whole row.
     #[inline(always)]
-    unsafe fn combine_parts<P: Pass<T>>(&self, value: P::Value, exists: bool) -> (P::Value, bool) {
+    unsafe fn combine_parts<P: Pass<M::Number>>(
+        &self,
+        value: P::Value,
+        exists: bool,
+    ) -> (P::Value, bool) {
         let (group, q) = thread_in_group();
         let (parts, member) = (thread::grid_dim_y(), self.member());
         let row = self.own * parts as u64;
@@ -357,41 +383,6 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
                 value = self.combine_team::<P>(value, false);
             }
             (value, mine)
-        }
-    }
-}
-
-/// Reduces one chunk of each group's row; the result is in every thread of the group. With `COLUMNS`, thread q of a
-/// group loads elements of row q; else all threads load elements of their group's row. `is_packed` is the result of
-/// [`Rows::are_packed`].
-///
-/// # Safety
-/// The elements must be valid, and shared memory from `at` on must have room for the exchange; all threads of the block
-/// must reach this same call.
-#[inline(always)]
-pub(crate) unsafe fn chunk<T: Real, P: Pass<T>, const COLUMNS: bool>(
-    source: Source<T>,
-    is_packed: bool,
-    at: u32,
-    param: T,
-    from: i64,
-    len: u32,
-) -> P::Value {
-    let (group, q) = thread_in_group();
-    // SAFETY: as the caller's; `is_packed` is the same for the whole grid.
-    unsafe {
-        if COLUMNS {
-            let part = strided::<T, P>(source, param, from, len, group);
-            part.write_shared(at, EXCHANGE, q * (GROUP + 1) + group);
-            thread::sync_threads();
-            let part = P::Value::read_shared(at, EXCHANGE, group * (GROUP + 1) + q);
-            let chunk = combine_group::<T, P>(part);
-            thread::sync_threads();
-            chunk
-        } else if is_packed {
-            packed::<T, P>(source, param, from, len, q)
-        } else {
-            combine_group::<T, P>(strided::<T, P>(source, param, from, len, q))
         }
     }
 }

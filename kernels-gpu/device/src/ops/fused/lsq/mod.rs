@@ -65,7 +65,7 @@ pub unsafe fn lsq_grad_columns<T: Real>(
 }
 
 /// A problem, and the scratch memory of its parts.
-struct Lsq<T> {
+struct Lsq<T: Real> {
     /// The rows of A, with x as the second array.
     rows: Rows<T>,
     /// Whether the rows are contiguous and aligned to 16 bytes.
@@ -105,6 +105,7 @@ impl<T: Real> Lsq<T> {
             y: x,
             y_inc: 1,
             out: scratch,
+            format: (),
         };
         let rows = Rows {
             m,
