@@ -37,10 +37,10 @@ pub struct Pairs<const FLUSHES: bool>;
 impl<const FLUSHES: bool> Pairs<FLUSHES> {
     fn add_products(sum: f32, a: u32, b: u32) -> f32 {
         let number = |x: f32| if FLUSHES { flushed(x) } else { x };
-        let halves = |word: u32| [word & 0xFFFF_0000, word << 16].map(f32::from_bits);
-        let ([a_high, a_low], [b_high, b_low]) = (halves(a), halves(b));
+        let high = |word: u32| f32::from_bits(word & 0xFFFF_0000);
+        let low = |word: u32| f32::from_bits(word << 16);
         let fma = |x, y, sum| number(crate::scalar::fma_f32(number(x), number(y), number(sum)));
-        fma(a_low, b_low, fma(a_high, b_high, sum))
+        fma(low(a), low(b), fma(high(a), high(b), sum))
     }
 }
 

@@ -233,7 +233,10 @@ macro_rules! fma {
                     }
                 }
                 // SAFETY: as above.
-                unsafe { transmute(fma(transmute(a), transmute(b), transmute(c))) }
+                unsafe {
+                    let [a, b, c] = [a, b, c].map(|v| transmute::<[$T; $N], $Xmm>(v));
+                    transmute(fma(a, b, c))
+                }
             }
             #[cfg(not(all(target_arch = "x86_64", not(target_feature = "fma"))))]
             from_fn(|i| Element::fma(a[i], b[i], c[i]))

@@ -118,7 +118,7 @@ unsafe fn pack(
             let row = |k: usize| group.at(0, k).cast::<u16>();
             let rows = [row(0), row(1), row(2), row(3)];
             for i in 0..count {
-                let x = rows.map(|row| u32::from(*row.add(i)));
+                let x: [u32; GROUP] = from_fn(|k| u32::from(*rows[k].add(i)));
                 even.add(i).write(x[0] << 16 | x[2]);
                 odd.add(i).write(x[1] << 16 | x[3]);
             }
@@ -309,7 +309,8 @@ pub unsafe fn rounds_as_fma() -> bool {
             words
         };
         let (a, b) = (words(), words());
-        let start = words().map(|word| f32::from_bits(word & 0xFFFF_0000));
+        let start = words();
+        let start: [f32; 16] = from_fn(|i| f32::from_bits(start[i] & 0xFFFF_0000));
         let (mut by_pairs, mut by_fma) = ([0_f32; 16], [0_f32; 16]);
         // SAFETY: the caller vouches for the instructions; the arrays fill registers.
         unsafe {

@@ -113,14 +113,14 @@ impl<M: Storage, T: Element> Window<M, T> {
         }
         let mut p = self.x;
         for _ in 0..self.steps {
-            for v in 0..V {
+            for (v, acc) in acc.iter_mut().enumerate() {
                 let x = load(s, p.wrapping_add(at(v)), len - at(v));
-                acc[v] = F::step(s, acc[v], x, operand[v]);
+                *acc = F::step(s, *acc, x, operand[v]);
             }
             p = p.wrapping_offset(self.stride);
         }
-        for v in 0..V {
-            store_acc(s, self.acc.add(at(v)), self.gap, S::N, acc[v]);
+        for (v, &acc) in acc.iter().enumerate() {
+            store_acc(s, self.acc.add(at(v)), self.gap, S::N, acc);
         }
     }
 }
