@@ -1,6 +1,6 @@
 //! Elements as they lie in memory, where 16-bit floats take half the room of the numbers that kernels compute with.
 
-use crate::gpu::{Bits, Vector, Word, global, half};
+use crate::gpu::{Bits, Vector, Word, global, half, thread};
 use crate::real::Real;
 use diptych::{Dtype, Storage};
 
@@ -234,7 +234,8 @@ impl HalfFormat {
     /// Returns the bits of a number, rounded to nearest even. The bits of a NaN are those that the CPU gives it.
     #[inline(always)]
     pub(crate) fn exact(self, value: f32) -> u16 {
-        let value = f32::from_bits(half::to_bits(value));
+        // Hidden, or the compiler would clear the sign by arithmetic, which gives another NaN.
+        let value = f32::from_bits(thread::opaque(half::to_bits(value)));
         if self.is_bfloat() {
             diptych::bf16::from_f32(value).to_bits()
         } else {
