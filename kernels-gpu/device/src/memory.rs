@@ -1,6 +1,6 @@
 //! Elements as they lie in memory, where 16-bit floats take half the room of the numbers that kernels compute with.
 
-use crate::gpu::{Bits, Vector, Word, global, half};
+use crate::gpu::{Bits, Vector, Word, global, half, thread};
 use crate::real::Real;
 use diptych::{Dtype, Storage};
 
@@ -43,7 +43,7 @@ pub trait Memory: Copy + core::fmt::Debug + 'static {
     /// `p` must be valid for reading.
     #[track_caller]
     unsafe fn get(format: Self::Format, p: *const Self) -> Self::Number;
-    /// Stores a number, rounded once. NaNs keep their bits where `COPIES`, as far as they fit.
+    /// Stores a number, rounded once. With `COPIES` all numbers are one, and a NaN keeps its bits, as far as they fit.
     ///
     /// # Safety
     /// `p` must be valid for writing.
@@ -223,7 +223,9 @@ impl HalfFormat {
     #[inline(always)]
     fn round<const COPIES: bool>(self, [low, high]: [f32; 2]) -> u32 {
         if COPIES {
-            return u32::from(self.exact(high)) << 16 | u32::from(self.exact(low));
+            // Copies of one number.
+            let bits = u32::from(self.exact(low));
+            return bits << 16 | bits;
         }
         let pair = |low: u16, high: u16| u32::from(high) << 16 | u32::from(low);
         let bfloat = pair(half::round_bf16(low), half::round_bf16(high));
@@ -234,7 +236,8 @@ impl HalfFormat {
     /// Returns the bits of a number, rounded to nearest even. The bits of a NaN are those that the CPU gives it.
     #[inline(always)]
     pub(crate) fn exact(self, value: f32) -> u16 {
-        let value = f32::from_bits(half::to_bits(value));
+        // Hidden, or the compiler would clear the sign by arithmetic, which gives another NaN.
+        let value = f32::from_bits(thread::opaque(half::to_bits(value)));
         if self.is_bfloat() {
             diptych::bf16::from_f32(value).to_bits()
         } else {
@@ -308,6 +311,9 @@ impl Memory for Half {
     }
     #[inline(always)]
     fn pack<const COPIES: bool>(format: HalfFormat, x: [f32; 8]) -> [u32; 4] {
+        if COPIES {
+            return [format.round::<COPIES>([x[0]; 2]); 4];
+        }
         [[x[0], x[1]], [x[2], x[3]], [x[4], x[5]], [x[6], x[7]]].map(
             #[inline(always)]
             |pair| format.round::<COPIES>(pair),

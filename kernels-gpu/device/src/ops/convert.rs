@@ -7,7 +7,7 @@ use super::elementwise::{Strided, offset, tiles};
 use crate::gpu::Bits;
 use crate::gpu::parameters::{BFLOAT, BOOL, FLOAT, INT, Shape, Source, Target, Type, UINT};
 use diptych::backend::half;
-use diptych::{bf16, f16};
+use diptych::{Element, bf16, f16};
 
 /// The arguments of the kernel.
 #[derive(Clone, Copy)]
@@ -111,7 +111,15 @@ fn from_floats<const N: usize>(to: Type, mut values: [u64; N]) -> [u64; N] {
         BOOL => each!(values, |x| u64::from(f64::from_bits(x) != 0.0)),
         _ => match to.bits {
             16 => {
-                each!(values, |x| u64::from(half::round_to_odd(f64::from_bits(x))));
+                // A canonical NaN stays one, also as the result of a gradient.
+                each!(values, |x| {
+                    let x = f64::from_bits(x);
+                    u64::from(if x.is_nan() {
+                        f32::CANONICAL_NAN.to_bits()
+                    } else {
+                        half::round_to_odd(x)
+                    })
+                });
                 values = to_half(to, values);
             }
             32 => each!(values, |x| u64::from((f64::from_bits(x) as f32).to_bits())),
