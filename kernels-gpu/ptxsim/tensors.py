@@ -124,8 +124,7 @@ def products(op, r, t, mode, shape=None):
     if op.name == "ger": return [scalar(r, t, mode), vector(m), vector(n), tensor(r, t, [m, n], mode, True)], False
     if op.name == "dot":
         x, y = tensor(r, t, [m, n], mode), tensor(r, t, r.choice([[n], [m, n], [1, n]]), mode)
-        # Of f32 and f64 the device computes them as products, whose NaNs are any.
-        return [x, y, tensor(r, to, [m], "normal", True)], t in (F16, BF16)
+        return [x, y, tensor(r, to, [m], "normal", True)], True
     if op.name == "lsq_grad":
         return [tensor(r, t, [m, n], mode), vector(n), vector(m), tensor(r, t, [n], "normal", True)], True
     inputs = [tensor(r, t, [m, n], mode) for _ in range(2)]

@@ -8,9 +8,9 @@ use anyhow::{Result, ensure};
 use fs_err as fs;
 use std::path::Path;
 
-/// Bytes of code of the shared C library: the 4,413,161 of operations on `float` and `double`, and 700,000 for those on 16-bit
-/// floats and integers.
-const LIBRARY: u64 = 5_113_161;
+/// Bytes of code of the shared C library. Operations on 16-bit floats and integers may add 700,000 to the 4,430,000 of those on
+/// `float` and `double`.
+const LIBRARY: u64 = 5_040_000;
 /// Bytes of a Rust program that calls four operations (`tests/size`), release with cargo's defaults. The goal is
 /// 850,000.
 const PROGRAM: u64 = 1_190_000;

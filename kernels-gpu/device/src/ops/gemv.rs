@@ -4,7 +4,7 @@
 //! Memory: A is read once; the vector comes from L1 or L2. Work: two loads and one fma per element of A.
 
 use super::reduce::{self, Cut, Operation, Rows, Source};
-use crate::finish::finish_sum;
+use crate::finish::{canonical, finish_sum};
 use crate::gpu::{Vector, thread};
 use crate::real::Real;
 use crate::single::Single;
@@ -49,11 +49,12 @@ impl<T: Real> Operation<T> for Product<T> {
             }
             v
         };
-        match self.clamp {
+        // A product may be a dot product, whose NaN is the canonical one.
+        canonical(match self.clamp {
             Some((lo, hi)) if lo.is_nan() || hi.is_nan() => T::CANONICAL_NAN,
             Some((lo, hi)) => scalar::clamp(Single::new(), v, lo, hi),
             None => v,
-        }
+        })
     }
 }
 
