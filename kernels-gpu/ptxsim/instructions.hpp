@@ -99,13 +99,6 @@ template <typename A> static inline u64 dp4a(u64 a, u64 b, u64 c) {
     for (int n = 0; n < 32; n += 8) sum += (u32)((i32)(A)(a >> n) * (i32)(int8_t)(b >> n));
     return sum;
 }
-// Exact: every binary16 number is a binary32 number.
-static inline u64 widen_f16(u64 x) {
-    const u32 sign = (x & 0x8000) << 16, exponent = x >> 10 & 31, fraction = x & 0x3FF;
-    if (exponent == 31) return fraction ? nan32() : sign | 0x7F800000u;
-    const float magnitude = exponent ? ldexpf((float)(fraction + 1024), (int)exponent - 25) : ldexpf((float)fraction, -24);
-    return sign | raw32(magnitude);
-}
 // Whether an operand is NaN.
 #define N32(a, b) (F(a) != F(a) || F(b) != F(b))
 #define N64(a, b) (D(a) != D(a) || D(b) != D(b))
