@@ -236,8 +236,16 @@ impl HalfFormat {
     /// Returns the bits of a number, rounded to nearest even. The bits of a NaN are those that the CPU gives it.
     #[inline(always)]
     pub(crate) fn exact(self, value: f32) -> u16 {
-        // Hidden, or the compiler would clear the sign by arithmetic, which gives another NaN.
-        let value = f32::from_bits(thread::opaque(half::to_bits(value)));
+        if value.is_nan() {
+            // Hidden: the compiler would clear the sign of a number by arithmetic, which gives another NaN.
+            let bits = thread::opaque(half::to_bits(value));
+            let high = (bits >> 16) as u16;
+            return if self.is_bfloat() {
+                high | 0x40
+            } else {
+                high & 0x8000 | 0x7E00 | (bits >> 13) as u16 & 0x1FF
+            };
+        }
         if self.is_bfloat() {
             diptych::bf16::from_f32(value).to_bits()
         } else {

@@ -265,7 +265,9 @@ fn shape(arguments: &str) -> Option<Shape> {
 fn calls(code: &[Instruction]) -> BTreeSet<String> {
     let mut loaded: HashMap<&str, Vec<&str>> = HashMap::new();
     for i in code.iter().filter(|i| i.mnemonic == "movq") {
-        if let Some((symbol, register)) = i.operands.split_once("@GOTPCREL(%rip), ") {
+        if let Some((symbol, register)) = i.operands.split_once("@GOTPCREL(%rip), ")
+            && !is_static(symbol)
+        {
             loaded.entry(register).or_default().push(symbol);
         }
     }
@@ -282,6 +284,13 @@ fn calls(code: &[Instruction]) -> BTreeSet<String> {
         }
     }
     called
+}
+
+/// Whether a symbol is a static, which is in capitals, and not a function.
+fn is_static(symbol: &str) -> bool {
+    let name = readable(symbol);
+    let last = name.rsplit("::").next().unwrap_or_default();
+    !last.contains(|c: char| c.is_ascii_lowercase())
 }
 
 /// Loops, from a label to a jump back to it, that contain no other loop.
