@@ -4,18 +4,18 @@
 //! A, B, what lies in shared memory, the sums and C each have a type of their own. In memory they are bytes at any
 //! distance. In shared memory, the elements of a row of A or of a column of B lie in words: of 4 bytes, with the steps
 //! of k that fit, or one `i64`. Slices of words are laid out with k outermost, so that [`gemm`](super::gemm)'s fragments
-//! serve here too. The sums of a thread tile stay in registers ([`sums`]).
+//! serve here too. The sums of a thread tile stay in registers (`sums`).
 //!
 //! # Order of rounding
 //!
 //! Integers are exact modulo 2^bits, so their order is free. For floats it is that of the CPU (`ops/mixed` there): two
 //! chains for a block of 32 steps of k, whose sums are added to that of a segment of 1024 steps, which is added to the
-//! total. A short block is padded with +0, by the loads ([`load`]). So every slice is whole, and the loop over them needs
+//! total. A short block is padded with +0, by the loads (`load`). So every slice is whole, and the loop over them needs
 //! no other code for the end of k.
 //!
 //! C may be narrower than a sum, so it is written once, after the last segment. Until then the totals wait in shared
 //! memory, or, where several blocks share the segments of a tile, the sums of each segment in scratch memory. They are
-//! written element by element by a rolled loop ([`write`]) in which neighbouring threads have neighbouring elements of C:
+//! written element by element by a rolled loop (`write`) in which neighbouring threads have neighbouring elements of C:
 //! that takes little code for what can follow a product, and a product has many more multiplications than elements.
 
 mod load;
