@@ -40,7 +40,7 @@ def of_family(family):
     elif family == "tensors":
         for shape in TENSORS: yield dict(shape=shape)
     elif family == "products_over_tensors":
-        for shape in [(0, 3), (3, 0), (1, 1), (33, 70), (5, 4097), (2, 70001), (300, 9)]: yield dict(shape=shape)
+        for shape in [(0, 3), (3, 0), (1, 1), (33, 70), (5, 4097), (2, 17001), (300, 9)]: yield dict(shape=shape)
     elif family == "convert":
         for shape in 20 * TENSORS: yield dict(shape=shape)
     elif family == "matmul":

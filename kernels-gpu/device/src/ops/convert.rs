@@ -7,7 +7,7 @@ use super::elementwise::{Strided, offset, tiles};
 use crate::gpu::Bits;
 use crate::gpu::parameters::{BFLOAT, BOOL, FLOAT, INT, Shape, Source, Target, Type, UINT};
 use diptych::backend::half;
-use diptych::{Element, bf16, f16};
+use diptych::{bf16, f16};
 
 /// The arguments of the kernel.
 #[derive(Clone, Copy)]
@@ -111,16 +111,22 @@ fn from_floats<const N: usize>(to: Type, mut values: [u64; N]) -> [u64; N] {
         BOOL => each!(values, |x| u64::from(f64::from_bits(x) != 0.0)),
         _ => match to.bits {
             16 => {
-                // A canonical NaN stays one, also as the result of a gradient.
-                each!(values, |x| {
-                    let x = f64::from_bits(x);
-                    u64::from(if x.is_nan() {
-                        f32::CANONICAL_NAN.to_bits()
+                // A NaN becomes the canonical one, which that of a gradient was: its bits must not pass through arithmetic.
+                let rounded = |x: u64| f32::from_bits(half::round_to_odd(f64::from_bits(x)));
+                let is_nan = |x: u64| f64::from_bits(x).is_nan();
+                if to.code == BFLOAT {
+                    each!(values, |x| if is_nan(x) {
+                        0x7FC0
                     } else {
-                        half::round_to_odd(x)
-                    })
-                });
-                values = to_half(to, values);
+                        bf16::from_f32(rounded(x)).to_bits().into()
+                    });
+                } else {
+                    each!(values, |x| if is_nan(x) {
+                        0x7E00
+                    } else {
+                        f16::from_f32(rounded(x)).to_bits().into()
+                    });
+                }
             }
             32 => each!(values, |x| u64::from((f64::from_bits(x) as f32).to_bits())),
             _ => {}
