@@ -55,6 +55,18 @@ macro_rules! outlined {
     };
 }
 
+/// Bits with which instructions are tried before they are trusted (Marsaglia, "Xorshift RNGs", 2003).
+#[cfg(target_arch = "x86_64")]
+pub fn random_bits() -> impl FnMut() -> u64 {
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    }
+}
+
 #[cfg(all(target_arch = "x86_64", target_os = "linux", feature = "std"))]
 pub mod amx;
 #[cfg(target_arch = "x86_64")]

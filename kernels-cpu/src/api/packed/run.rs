@@ -171,6 +171,7 @@ unsafe fn copy_rows_in_tasks(
 ///
 /// # Safety
 /// It must be valid, and `out` for as many elements.
+// Not inlined: tasks on a pool and the calling thread share one copy.
 #[inline(never)]
 unsafe fn copy_rows(b: Matrix<*const u8>, (k, n): (usize, usize), element: usize, out: *mut u8) {
     /// The bytes of a column in a cache line of the source are used while that is in L1.

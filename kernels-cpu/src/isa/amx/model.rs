@@ -73,13 +73,7 @@ mod tests {
     #[test]
     fn model_and_instructions_agree() {
         let here = Extensions::of_this_machine();
-        let mut state = 0x9E37_79B9_7F4A_7C15_u64;
-        let mut random = || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state
-        };
+        let mut random = crate::isa::random_bits();
         for turn in 0..200 {
             let (rows, columns, blocks) = (1 + turn % 2, 1 + turn / 2 % 2, 1 + turn % 3);
             let mut panel = |tiles: usize| -> vec::Vec<Panel> {

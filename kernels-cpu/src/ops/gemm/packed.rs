@@ -38,6 +38,7 @@ pub fn widths<T>(microkernels: &Microkernels<T>) -> Widths {
 ///
 /// # Safety
 /// The machine must have the routines' level; B must be valid, and `out` must have room for all micro-panels.
+// Not inlined: tasks on a pool and the calling thread share one copy.
 #[inline(never)]
 pub unsafe fn pack<T: Element>(routines: &Routines<T>, p: &Gemm<T>, out: *mut T) {
     let widths = widths(&routines.microkernels);

@@ -11,6 +11,7 @@ use crate::matrix::Matrix;
 ///
 /// # Safety
 /// The machine must have the instructions of the routines; B must be valid, and there must be room for the panels.
+// Not inlined: tasks on a pool and the calling thread share one copy.
 #[inline(never)]
 pub unsafe fn pack_b(r: &Routines, b: Matrix<*const u8>, (k, n): (usize, usize), out: *mut u8) {
     let mut to = out;

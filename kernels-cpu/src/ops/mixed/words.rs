@@ -79,6 +79,18 @@ pub unsafe fn microkernel<D: Dot, const MR: usize, const NV: usize, const HAS_ST
         }
         (a, b) = (a.add(MR), b.add(NV * D::LANES));
     }
+    write_sums::<D, MR, NV>(tile, &sums);
+}
+
+/// Writes the sums of a micro-tile, or adds them to those that are there.
+///
+/// # Safety
+/// As the microkernel of [`Routines`](super::Routines).
+#[inline(always)]
+pub unsafe fn write_sums<D: Dot, const MR: usize, const NV: usize>(
+    tile: &Tile,
+    sums: &[[D::Sums; NV]; MR],
+) {
     for (i, sums) in sums.iter().enumerate() {
         let row = tile
             .sums

@@ -11,7 +11,7 @@ use crate::array::from_fn;
 use crate::half::bf16;
 use crate::matrix::Matrix;
 use crate::ops::mixed::routines::{Panels, Routines, Tile, nothing};
-use crate::ops::mixed::words::Dot;
+use crate::ops::mixed::words::{Dot, write_sums};
 
 /// The steps of a group.
 const GROUP: usize = 4;
@@ -59,20 +59,7 @@ unsafe fn microkernel<D: Dot<Word = u32, Sum = f32>, const MR: usize, const NV: 
         add::<D, MR, NV>(&mut segment, &even);
         rest -= groups;
     }
-    for (i, sums) in segment.iter().enumerate() {
-        let row = tile.sums.wrapping_offset(i as isize * tile.sums_rs);
-        for (v, &sum) in sums.iter().enumerate() {
-            let to = row.cast::<f32>().add(v * D::LANES);
-            D::store_sums(
-                to,
-                if tile.adds {
-                    D::add(D::load_sums(to), sum)
-                } else {
-                    sum
-                },
-            );
-        }
-    }
+    write_sums::<D, MR, NV>(tile, &segment);
 }
 
 /// Adds sums to sums.
@@ -288,13 +275,7 @@ routines!(model: crate::isa::models::Pairs<true>, exact crate::isa::models::Pair
 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512bf16,fma")]
 pub unsafe fn rounds_as_fma() -> bool {
     use crate::isa::dots::{FmaPairs512, Vdpbf16ps};
-    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
-    let mut random = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
+    let mut random = crate::isa::random_bits();
     (0..256).all(|turn| {
         // Few exponents around 1, so that sums cancel; many; or such that sums overflow. Nothing is flushed.
         let (least, count) = [(123, 8), (71, 112), (180, 16)][turn % 3];
