@@ -1,6 +1,6 @@
 //! Elements as they lie in memory, where 16-bit floats take half the room of the numbers that kernels compute with.
 
-use crate::gpu::{Bits, Vector, Word, global, half, thread};
+use crate::gpu::{Bits, Vector, Word, global, thread, words};
 use crate::real::Real;
 use diptych::{Dtype, Storage};
 
@@ -215,7 +215,7 @@ impl HalfFormat {
     #[inline(always)]
     fn widen(self, bits: u32) -> f32 {
         // Both: a branch would keep loads from being moved together.
-        let (bfloat, float) = (half::of_bits(bits << 16), half::widen_f16(bits as u16));
+        let (bfloat, float) = (words::of_bits(bits << 16), words::widen_f16(bits as u16));
         if self.is_bfloat() { bfloat } else { float }
     }
 
@@ -228,8 +228,8 @@ impl HalfFormat {
             return bits << 16 | bits;
         }
         let pair = |low: u16, high: u16| u32::from(high) << 16 | u32::from(low);
-        let bfloat = pair(half::round_bf16(low), half::round_bf16(high));
-        let float = pair(half::round_f16(low), half::round_f16(high));
+        let bfloat = pair(words::round_bf16(low), words::round_bf16(high));
+        let float = pair(words::round_f16(low), words::round_f16(high));
         if self.is_bfloat() { bfloat } else { float }
     }
 
@@ -238,7 +238,7 @@ impl HalfFormat {
     pub(crate) fn exact(self, value: f32) -> u16 {
         if value.is_nan() {
             // Hidden: the compiler would clear the sign of a number by arithmetic, which gives another NaN.
-            let bits = thread::opaque(half::to_bits(value));
+            let bits = thread::opaque(words::to_bits(value));
             let high = (bits >> 16) as u16;
             return if self.is_bfloat() {
                 high | 0x40
@@ -303,12 +303,12 @@ impl Memory for Half {
     #[inline(always)]
     unsafe fn get_packed(p: *const Self) -> [u32; 4] {
         // SAFETY: as the caller's.
-        unsafe { half::load_words_4(p.cast()) }
+        unsafe { words::load_four(p.cast()) }
     }
     #[inline(always)]
     unsafe fn put_packed(p: *mut Self, packed: [u32; 4]) {
         // SAFETY: as the caller's.
-        unsafe { half::store_words_4(p.cast(), packed) }
+        unsafe { words::store_four(p.cast(), packed) }
     }
     #[inline(always)]
     fn unpack(format: HalfFormat, [a, b, c, d]: [u32; 4]) -> [f32; 8] {
@@ -336,7 +336,7 @@ impl Memory for Half {
     #[inline(always)]
     unsafe fn get_lanes(format: HalfFormat, p: *const Self) -> [f32; 4] {
         // SAFETY: as the caller's.
-        let [a, b] = unsafe { half::load_words_2(p.cast()) };
+        let [a, b] = unsafe { words::load_two(p.cast()) };
         [a, a >> 16, b, b >> 16].map(
             #[inline(always)]
             |bits| format.widen(bits),
@@ -344,12 +344,12 @@ impl Memory for Half {
     }
     #[inline(always)]
     unsafe fn put_lanes(format: HalfFormat, p: *mut Self, [a, b, c, d]: [f32; 4]) {
-        let words = [[a, b], [c, d]].map(
+        let rounded = [[a, b], [c, d]].map(
             #[inline(always)]
             |pair| format.round::<false>(pair),
         );
         // SAFETY: as the caller's.
-        unsafe { half::store_words_2(p.cast(), words) }
+        unsafe { words::store_two(p.cast(), rounded) }
     }
     #[inline(always)]
     fn result_at<R: Word + Default>(format: HalfFormat, out: *mut R, at: i64) -> *mut R {

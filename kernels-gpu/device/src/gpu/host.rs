@@ -156,62 +156,6 @@ pub(super) unsafe fn fetch_increment(counter: *mut u32, last: u32) -> u32 {
 
 pub(super) fn no_unroll() {}
 
-pub(super) fn to_bits(x: f32) -> u32 {
-    x.stored().to_bits()
-}
-
-pub(super) fn of_bits(bits: u32) -> f32 {
-    f32::from_bits(bits).constant()
-}
-
-/// As the instruction, of a NaN computes another one.
-pub(super) fn widen_f16(bits: u16) -> f32 {
-    let x = diptych::f16::from_bits(bits).to_f32();
-    if x.is_nan() { f32::NAN } else { x }
-}
-
-/// As the instruction, gives every NaN the same bits.
-pub(super) fn round_f16(x: f32) -> u16 {
-    const NAN: u16 = 0x7FFF;
-    if x.is_nan() {
-        NAN
-    } else {
-        diptych::f16::from_f32(x).to_bits()
-    }
-}
-
-#[track_caller]
-pub(super) unsafe fn load_words_2(p: *const u32) -> [u32; 2] {
-    let p = p.cast::<[u32; 2]>();
-    report_access(p, GlobalAccess::Load);
-    // SAFETY: as the caller's.
-    unsafe { p.read() }
-}
-
-#[track_caller]
-pub(super) unsafe fn load_words_4(p: *const u32) -> [u32; 4] {
-    let p = p.cast::<[u32; 4]>();
-    report_access(p, GlobalAccess::Load);
-    // SAFETY: as the caller's.
-    unsafe { p.read() }
-}
-
-#[track_caller]
-pub(super) unsafe fn store_words_2(p: *mut u32, words: [u32; 2]) {
-    let p = p.cast::<[u32; 2]>();
-    report_access(p, GlobalAccess::Store);
-    // SAFETY: as the caller's.
-    unsafe { p.write(words) }
-}
-
-#[track_caller]
-pub(super) unsafe fn store_words_4(p: *mut u32, words: [u32; 4]) {
-    let p = p.cast::<[u32; 4]>();
-    report_access(p, GlobalAccess::Store);
-    // SAFETY: as the caller's.
-    unsafe { p.write(words) }
-}
-
 #[track_caller]
 fn load_bytes<const N: usize>(offset: u32) -> [u8; N] {
     let site = Location::caller();

@@ -1,6 +1,5 @@
 //! The device API that kernels use, with the names of `cuda_std`, over two implementations: PTX and the host.
 
-pub(crate) mod half;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod host;
 #[cfg(not(target_arch = "nvptx64"))]

@@ -25,6 +25,15 @@ struct Factor<M: Memory> {
 }
 
 impl<M: Memory> Factor<M> {
+    #[inline(always)]
+    fn new(format: M::Format, (p, inc): (*const M, i64), alpha: M::Number) -> Self {
+        Self {
+            p,
+            inc,
+            alpha,
+            format,
+        }
+    }
     /// Loads and scales element `i`.
     ///
     /// # Safety
@@ -48,6 +57,17 @@ struct Output<O: Memory> {
 }
 
 impl<O: Memory> Output<O> {
+    #[inline(always)]
+    fn new(format: O::Format, [m, n]: [u64; 2], p: *mut O, [rs, cs]: [i64; 2]) -> Self {
+        Self {
+            m,
+            n,
+            p,
+            rs,
+            cs,
+            format,
+        }
+    }
     #[inline(always)]
     fn at(self, i: u64, j: u64) -> *mut O {
         let at = i as isize * self.rs as isize + j as isize * self.cs as isize;
@@ -253,22 +273,9 @@ pub unsafe fn outer<M: Memory>(
     lanes: u32,
     packs: u32,
 ) {
-    let factor = |p, inc| Factor {
-        p,
-        inc,
-        alpha: M::Number::ONE,
-        format,
-    };
-    let p = out;
-    let out = Output {
-        m,
-        n,
-        p,
-        rs,
-        cs,
-        format,
-    };
-    update::<M, M, Set>(factor(x, incx), factor(y, incy), out, lanes, packs != 0)
+    let factor = |vector| Factor::new(format, vector, M::Number::ONE);
+    let out = Output::new(format, [m, n], out, [rs, cs]);
+    update::<M, M, Set>(factor((x, incx)), factor((y, incy)), out, lanes, packs != 0)
 }
 
 /// As [`outer`], with products that are not rounded to the type of the vectors.
@@ -290,22 +297,9 @@ pub unsafe fn outer_unrounded<M: Memory>(
     lanes: u32,
     packs: u32,
 ) {
-    let factor = |p, inc| Factor {
-        p,
-        inc,
-        alpha: M::Number::ONE,
-        format,
-    };
-    let p = out;
-    let out = Output {
-        m,
-        n,
-        p,
-        rs,
-        cs,
-        format: (),
-    };
-    update::<M, M::Number, Set>(factor(x, incx), factor(y, incy), out, lanes, packs != 0)
+    let factor = |vector| Factor::new(format, vector, M::Number::ONE);
+    let out = Output::new((), [m, n], out, [rs, cs]);
+    update::<M, M::Number, Set>(factor((x, incx)), factor((y, incy)), out, lanes, packs != 0)
 }
 
 /// a\[i, j\] = fma(alpha_x * x\[i\], alpha_y * y\[j\], a\[i, j\]), where `alpha_x` or `alpha_y` is 1.
@@ -331,21 +325,8 @@ pub unsafe fn ger<M: Memory>(
     lanes: u32,
     packs: u32,
 ) {
-    let factor = |p, inc, alpha| Factor {
-        p,
-        inc,
-        alpha,
-        format,
-    };
-    let (x, y) = (factor(x, incx, alpha_x), factor(y, incy, alpha_y));
-    let p = a;
-    let out = Output {
-        m,
-        n,
-        p,
-        rs,
-        cs,
-        format,
-    };
+    let x = Factor::new(format, (x, incx), alpha_x);
+    let y = Factor::new(format, (y, incy), alpha_y);
+    let out = Output::new(format, [m, n], a, [rs, cs]);
     update::<M, M, Add>(x, y, out, lanes, packs != 0)
 }

@@ -104,7 +104,7 @@ impl<T, const E: usize, const K: usize> Loader<T, E, K> {
         let p = self.from.p;
         let whole = left >= (Self::PER * Self::STEPS) as u64;
         if self.from.packs && whole {
-            return load_four(p);
+            return load_four(p.cast());
         }
         if size_of::<T>() < 4 && self.from.words && whole {
             let word = |at: usize| <u32 as Bits>::load(p.wrapping_add(4 * at).cast()) as u32;
@@ -130,12 +130,12 @@ impl<T, const E: usize, const K: usize> Loader<T, E, K> {
                 transposed([of_rows(0), of_rows(1), of_rows(2), of_rows(3)])
             }
             2 => {
-                let (even, odd) = (load_two(step(0)), load_two(step(1)));
+                let (even, odd) = (load_two(step(0).cast()), load_two(step(1).cast()));
                 let low = |i: usize| even[i] & 0xFFFF | odd[i] << 16;
                 let high = |i: usize| even[i] >> 16 | odd[i] & 0xFFFF_0000;
                 [low(0), high(0), low(1), high(1)]
             }
-            _ => load_four(self.from.p),
+            _ => load_four(self.from.p.cast()),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::write::{integer, scaled, unscaled};
 use crate::gpu::parameters::{INT, Product};
 use crate::gpu::value::Value;
-use crate::gpu::words::{dot, load_relaxed, widen_bf16, widen_f16};
+use crate::gpu::words::{dot, load_relaxed, widen_bf16_pair, widen_f16_pair};
 use crate::gpu::{Bits, Vector, Word, unroll};
 use crate::real::Real;
 
@@ -163,9 +163,9 @@ fn wide<const BF16: bool, const N: usize>(words: &[f32; N]) -> [[f32; 2]; N] {
     let mut wide = [[0.0; 2]; N];
     unroll!(i in 0..N => {
         wide[i] = if BF16 {
-            widen_bf16(words[i].to_bits())
+            widen_bf16_pair(words[i].to_bits())
         } else {
-            widen_f16(words[i].to_bits())
+            widen_f16_pair(words[i].to_bits())
         };
     });
     wide
