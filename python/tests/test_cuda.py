@@ -152,6 +152,13 @@ def test_halves():
     same(diptych.lsq_grad(a, cuda.put(x[0]), cuda.put(y[:, 0].copy())), diptych.lsq_grad(x, x[0], y[:, 0].copy()))
 
 
+@pytest.mark.parametrize("types", (("float16",) * 2, ("int8",) * 2, ("uint8", "int8"), ("int32",) * 2, ("int64",) * 2))
+def test_matmul_of_small_types(types):
+    rng = np.random.default_rng(7)
+    a, b = (rng.integers(0 if t == "uint8" else -100, 100, shape).astype(t) for t, shape in zip(types, [(9, 70), (70, 5)]))
+    same(diptych.matmul(cuda.put(a), cuda.put(b)), diptych.matmul(a, b))
+
+
 @pytest.mark.parametrize("to", ("float16", "float32", "float64", "int8", "uint32", "int64", "bool"))
 def test_astype(draw, to):
     x = draw(7, 30) * 50
