@@ -2,6 +2,7 @@
 
 use diptych_tests::cases;
 use diptych_tests::half::{Half, Reduction, counts_and_indices, reductions};
+use diptych_tests::machines::is_another;
 use diptych_tests::ops;
 use diptych_tests::report::Report;
 use diptych_tests::threads::{self, Config};
@@ -12,6 +13,7 @@ per_half!(
     of_every_length_and_stride,
     of_many_elements,
     of_rows,
+    of_columns_in_parts,
     counts_and_indices_are_those_of_widened_elements,
 );
 
@@ -173,6 +175,22 @@ fn of_rows<H: Half>() {
         ] {
             check_rows(&mut report, &x, (m, n), strides, inc_out);
         }
+    }
+    report.finish();
+}
+
+/// Columns are reduced some at a time, as many as L1 holds or, of a matrix that exceeds L2, a part of that.
+fn of_columns_in_parts<H: Half>() {
+    is_another();
+    let mut report = Report::new();
+    for (m, n) in [(90, 70), (600, 500)] {
+        check_rows(
+            &mut report,
+            &numbers::<H>(m * n, 11),
+            (m, n),
+            (1, m as i64),
+            1,
+        );
     }
     report.finish();
 }
