@@ -33,7 +33,7 @@ pub enum Join {
 
 impl Join {
     #[inline(always)]
-    pub(super) fn join<T: Element>(self, a: T, b: T) -> T {
+    fn join<T: Element>(self, a: T, b: T) -> T {
         match self {
             Self::Add => a + b,
             Self::Mul => a * b,

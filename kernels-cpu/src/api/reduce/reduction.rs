@@ -166,10 +166,28 @@ impl<T: Element> OfVector<T> {
         match self.all_passes {
             // SAFETY: as the caller's.
             Some(all_passes) if recipe.needs_pass(recipe.usual_passes(), known) => unsafe {
-                of_strided(self.level, x, |chunks| all_passes(self, n, chunks))
+                self.in_all_passes(all_passes, n, x)
             },
             _ => known,
         }
+    }
+
+    /// Reduces `n` elements in all passes. A function of its own because of its stack.
+    ///
+    /// # Safety
+    /// As [`OfVector::vector`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn in_all_passes<M: Storage<Compute = T>>(
+        &self,
+        all_passes: AllPasses<T>,
+        n: usize,
+        x: StridedVector<M>,
+    ) -> T {
+        // SAFETY: as the caller's.
+        of_strided(self.level, x, |chunks| unsafe {
+            all_passes(self, n, chunks)
+        })
     }
 }
 
@@ -338,9 +356,7 @@ impl<T: Element> ReductionKernels<T> {
                     let element = |i| *x.at(i);
                     *out.add(j) = match self.recipe.result_of_many(known, m.len, element) {
                         Some(result) => result,
-                        None => {
-                            of_strided(self.level, x, |chunks| all_passes(&self.one, m.len, chunks))
-                        }
+                        None => self.one.in_all_passes(all_passes, m.len, x),
                     };
                 }
             }

@@ -1,12 +1,12 @@
 //! Reductions of columns of 16-bit floats, which are widened as they are loaded.
 
-use super::fold::{FoldManyKernels, Join, Named};
+use super::fold::{Join, Named};
 use super::reduction::ReductionKernels;
 use super::tree::ChunkTree;
-use crate::dispatch::{FoldColumns, FoldOfMany, WidenIntoLanes};
+use crate::dispatch::{FoldOfMany, Kernels, WidenIntoLanes};
 use crate::element::{Element, Storage};
 use crate::level::Level;
-use crate::ops::reduce::{self, PADDING, WorkArea, chunk_len};
+use crate::ops::reduce::{PADDING, chunk_len};
 use crate::recipe::{Cpu, Divisors, Folded};
 
 /// A fold of columns.
@@ -14,26 +14,26 @@ use crate::recipe::{Cpu, Divisors, Folded};
 pub struct WidenedFold<T: Element> {
     /// Folds rows into lanes.
     into_lanes: WidenIntoLanes<T>,
-    /// Combines lanes, as the columns of a matrix.
-    combine: FoldColumns<T>,
-    /// How the results of two chunks are combined.
-    join: Join,
+    /// Combines the elements of two lanes, or the results of two chunks.
+    combine: Combine<T>,
 }
+
+/// The kernel of an elementwise operation of two arrays.
+type Combine<T> = unsafe fn(usize, *const T, *const T, *mut T, bool);
 
 impl<T: Element> WidenedFold<T> {
     /// Returns the fold `F` of elements of the type `M`.
     #[inline(always)]
     pub fn of<F: FoldOfMany<T> + Named, M: Storage<Compute = T>>(level: Level) -> Self {
-        let lanes = match const { F::JOIN } {
-            Join::Add => FoldManyKernels::of::<reduce::Sum>,
-            Join::Mul => FoldManyKernels::of::<reduce::Product>,
-            Join::Min => FoldManyKernels::of::<reduce::Min>,
-            Join::Max => FoldManyKernels::of::<reduce::Max>,
-        };
+        let kernels = Kernels::<T>::new(level);
         Self {
             into_lanes: F::widen_into_lanes::<M>(level),
-            combine: lanes(level).columns,
-            join: F::JOIN,
+            combine: match const { F::JOIN } {
+                Join::Add => kernels.add(),
+                Join::Mul => kernels.mul(),
+                Join::Min => kernels.minimum(),
+                Join::Max => kernels.maximum(),
+            },
         }
     }
 }
@@ -152,10 +152,8 @@ impl<T: Element> WidenedFold<T> {
         let len = accs * area.pitch;
         let place = |number: usize| area.chunks.wrapping_add(number * len);
         let join = |a: usize, b: usize| {
-            for i in 0..len {
-                // SAFETY: both results have been written.
-                unsafe { *place(a).add(i) = self.join.join(*place(a).add(i), *place(b).add(i)) };
-            }
+            // SAFETY: both results have been written.
+            unsafe { (self.combine)(len, place(a), place(b), place(a), false) };
             a
         };
         let mut tree = ChunkTree::EMPTY;
@@ -186,9 +184,8 @@ impl<T: Element> WidenedFold<T> {
         accs: usize,
         out: *mut T,
     ) {
-        let pitch = area.pitch as isize;
         // As many rows of each lane at once as stay in L1, for the next lanes are in the same cache lines and pages.
-        let steps = (WINDOW_BYTES / (T::LANES * HALF as usize * cols.max(1))).clamp(8, 32);
+        let steps = (WINDOW_BYTES / T::LANES / HALF as usize / cols.max(1)).clamp(8, 32);
         // At least one, so that lanes without a row are written.
         for first in (0..count.max(1)).step_by(steps * T::LANES) {
             let rows = (steps * T::LANES).min(count - first);
@@ -198,21 +195,16 @@ impl<T: Element> WidenedFold<T> {
         }
         for acc in 0..accs {
             let lanes = area.lanes.wrapping_add(acc * T::LANES * area.pitch);
-            let to = out.wrapping_add(acc * area.pitch);
-            let none = core::ptr::null();
-            // SAFETY: the lanes have been written, and the area has room for the results.
+            // SAFETY: the lanes have been written, and there is room for the result.
             unsafe {
-                (self.combine)(
-                    T::LANES,
-                    area.pitch,
-                    lanes,
-                    pitch,
-                    lanes,
-                    pitch,
-                    none,
-                    to,
-                    WorkArea::NONE,
-                );
+                let mut count = T::LANES / 2;
+                while count > 1 {
+                    let len = count * area.pitch;
+                    (self.combine)(len, lanes, lanes.add(len), lanes, false);
+                    count /= 2;
+                }
+                let to = out.add(acc * area.pitch);
+                (self.combine)(area.pitch, lanes, lanes.add(area.pitch), to, false);
             }
         }
     }

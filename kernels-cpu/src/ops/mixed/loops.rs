@@ -273,10 +273,12 @@ pub unsafe fn run_in_place(routines: &Routines, p: &MixedGemm) {
     let room = MAX_TILE_BYTES / routines.sum_bytes.max(1) / most_rows;
     let most_columns = room / MAX_NR * MAX_NR;
     let pitch = most_columns * routines.sum_bytes;
-    for i in (0..p.m).step_by(most_rows) {
-        let rows = most_rows.min(p.m - i);
-        for j in (0..p.n).step_by(most_columns) {
-            let columns = most_columns.min(p.n - j);
+    let mut i = 0;
+    while i < p.m {
+        let rows = Part::next(i, most_rows, p.m).count;
+        let mut j = 0;
+        while j < p.n {
+            let columns = Part::next(j, most_columns, p.n).count;
             (routines.in_place)(p, (i, j), (rows, columns), sums, pitch);
             for first in (0..columns).step_by(MAX_NR) {
                 let at = (i, j + first);
@@ -291,7 +293,9 @@ pub unsafe fn run_in_place(routines: &Routines, p: &MixedGemm) {
                 };
                 (p.finish.write)(&p.finish, &tile);
             }
+            j += columns;
         }
+        i += rows;
     }
 }
 

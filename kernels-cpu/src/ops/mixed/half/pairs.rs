@@ -278,13 +278,13 @@ pub unsafe fn rounds_as_fma() -> bool {
     let mut random = crate::isa::random_bits();
     (0..256).all(|turn| {
         // Few exponents around 1, so that sums cancel; many; or such that sums overflow. Nothing is flushed.
-        let (least, count) = [(123, 8), (71, 112), (180, 16)][turn % 3];
+        let (least, mask) = [(123, 7), (71, 63), (180, 15)][turn % 3];
         let mut words = || {
             let mut words = [0_u32; 16];
             for word in &mut words {
                 let bits = random();
                 let number =
-                    |bits: u64| bits as u32 & 0x807F | (least + (bits >> 16) as u32 % count) << 7;
+                    |bits: u64| bits as u32 & 0x807F | (least + ((bits >> 16) as u32 & mask)) << 7;
                 *word = number(bits) << 16 | number(bits >> 32);
             }
             words
