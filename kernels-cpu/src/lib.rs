@@ -295,6 +295,7 @@ pub mod backend {
         pub use crate::tensor::dot::{DotTypes, check_dot};
         pub use crate::tensor::element_type::{ElementType, IntegerType, NumberType};
         pub use crate::tensor::gradients::{check_lsq_grad, check_mse_grad};
+        pub use crate::tensor::integer_outer::whole;
         pub use crate::tensor::kind::*;
         pub use crate::tensor::list::{List, MAX_RANK};
         pub use crate::tensor::loops::*;
@@ -302,6 +303,7 @@ pub mod backend {
         pub use crate::tensor::mse_grad::MseGradTensors;
         pub use crate::tensor::operand::*;
         pub use crate::tensor::product::{Batches, Product};
+        pub use crate::tensor::reduce::integers::Gives;
         pub use crate::tensor::reduce::plan::*;
         pub use crate::tensor::row_map::plan::RowMapPlan;
         pub use crate::tensor::strided::StridedTensor;

@@ -18,11 +18,11 @@ pub type FoldOf = fn(IntegerType) -> IntegerFold;
 /// Returns the search of a type, for each level.
 pub type SearchOf = fn(IntegerType) -> &'static [SearchRows; 4];
 
-/// A reduction of integers: its fold, and what it gives.
-pub type OfIntegers = (FoldOf, Gives);
+/// A reduction of integers: its fold, what it gives, and if that is an index, the search.
+pub type OfIntegers = (FoldOf, Gives, Option<SearchOf>);
 
 /// What a reduction of integers gives.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gives {
     /// A sum or a product: of the type of `out`.
     Total,
@@ -31,31 +31,52 @@ pub enum Gives {
     /// A count, as `i64`.
     Count,
     /// The index of the first element that has the total, as `i64`.
-    Index(SearchOf),
+    Index,
 }
 
 impl Gives {
-    /// Returns the search of a type, if this is an index.
-    fn search(self, of: IntegerType) -> Option<&'static [SearchRows; 4]> {
-        match self {
-            Self::Index(search) => Some(search(of)),
-            Self::Total | Self::Element | Self::Count => None,
-        }
+    /// Returns the type of results, for elements of the type `of`; `None` if it does not suit.
+    fn result(self, of: Type, out: Type) -> Option<IntegerType> {
+        let Type::Integer(result) = out else {
+            return None;
+        };
+        let result = result.computed()?;
+        let fits = match self {
+            Self::Total => out == of || matches!(result, IntegerType::I32 | IntegerType::I64),
+            Self::Element => out == of,
+            Self::Count | Self::Index => result == IntegerType::I64,
+        };
+        fits.then_some(result)
     }
 }
 
-/// Returns the type of results, for elements of the type `of`; `None` if it does not suit.
-fn result(gives: Gives, of: Type, out: Type) -> Option<IntegerType> {
-    let Type::Integer(result) = out else {
-        return None;
-    };
-    let result = result.computed()?;
-    let fits = match gives {
-        Gives::Total => out == of || matches!(result, IntegerType::I32 | IntegerType::I64),
-        Gives::Element => out == of,
-        Gives::Count | Gives::Index(_) => result == IntegerType::I64,
-    };
-    fits.then_some(result)
+impl ReductionProperties {
+    /// As [`check`](ReductionProperties::check), for integers: returns the types of the elements and of the results.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn check_integers(
+        &self,
+        gives: Gives,
+        tensors: (&Tensor, Option<&[i32]>, &Tensor),
+        memory: Location,
+        plan: &mut AxisPlan,
+    ) -> Result<(IntegerType, IntegerType)> {
+        let types = |x: &Operand, out: &Operand| {
+            let of = match x.of {
+                Type::Integer(of) => of.computed(),
+                _ => None,
+            };
+            let of = of.ok_or(Error::UnsupportedType { arg: x.arg })?;
+            let result = gives.result(x.of, out.of);
+            Ok((of, result.ok_or(Error::TypeMismatch { arg: out.arg })?))
+        };
+        // SAFETY: as the caller's.
+        unsafe { self.check_types(tensors, memory, gives != Gives::Index, plan, types) }
+    }
 }
 
 /// Checks the arguments of a reduction whose elements are integers, and runs it.
@@ -73,31 +94,20 @@ pub unsafe fn reduce_integers(
     properties: &ReductionProperties,
     tensors: (&Tensor, Option<&[i32]>, &Tensor),
 ) -> Result<()> {
-    let (Some((fold, gives)), mut plan) = (reduction, AxisPlan::empty()) else {
+    let (Some(reduction @ (fold, gives, search)), mut plan) = (reduction, AxisPlan::empty()) else {
         // SAFETY: as the caller's.
         let x = unsafe { Operand::new(tensors.0, "x")? };
         return Err(Error::UnsupportedType { arg: x.arg });
     };
     // SAFETY: as the caller's.
-    if unsafe { reduce_contiguous(level, (fold, gives), tensors) } {
+    if unsafe { reduce_contiguous(level, reduction, tensors) } {
         return Ok(());
     }
-    let types = |x: &Operand, out: &Operand| {
-        let of = match x.of {
-            Type::Integer(of) => of.computed(),
-            _ => None,
-        };
-        let of = of.ok_or(Error::UnsupportedType { arg: x.arg })?;
-        let result = result(gives, x.of, out.of).ok_or(Error::TypeMismatch { arg: out.arg })?;
-        Ok((of, result))
-    };
-    let any_order = !matches!(gives, Gives::Index(_));
-    let host = Location::Host;
     // SAFETY: as the caller's.
-    let checked = unsafe { properties.check_types(tensors, host, any_order, &mut plan, types) };
+    let checked = unsafe { properties.check_integers(gives, tensors, Location::Host, &mut plan) };
     let (of, result) = checked?;
     let fold = fold(of);
-    let kernel = IntegerReduction::new(level, &fold, result, gives.search(of));
+    let kernel = IntegerReduction::new(level, &fold, result, search.map(|search| search(of)));
     // SAFETY: the arguments have been checked; the caller vouches for the elements.
     unsafe { plan.run(exec, &kernel) };
     Ok(())
@@ -110,7 +120,7 @@ pub unsafe fn reduce_integers(
 #[inline(always)]
 unsafe fn reduce_contiguous(
     level: Level,
-    (fold, gives): OfIntegers,
+    (fold, gives, search): OfIntegers,
     (x, axes, out): (&Tensor, Option<&[i32]>, &Tensor),
 ) -> bool {
     // SAFETY: as the caller's.
@@ -122,7 +132,7 @@ unsafe fn reduce_contiguous(
     let Type::Integer(integer) = from.of else {
         return false;
     };
-    let (Some(of), Some(result)) = (integer.computed(), result(gives, from.of, to.of)) else {
+    let (Some(of), Some(result)) = (integer.computed(), gives.result(from.of, to.of)) else {
         return false;
     };
     let (low, bytes, at) = (from.p.addr(), from.count * of.size(), to.p.addr());
@@ -132,7 +142,7 @@ unsafe fn reduce_contiguous(
         return false;
     }
     let fold = fold(of);
-    let kernel = IntegerReduction::new(level, &fold, result, gives.search(of));
+    let kernel = IntegerReduction::new(level, &fold, result, search.map(|search| search(of)));
     // SAFETY: the arguments have been checked; the caller vouches for the elements.
     unsafe { kernel.write(to.p, kernel.vector(from.count, from.p)) };
     true

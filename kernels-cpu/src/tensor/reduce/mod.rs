@@ -2,7 +2,7 @@
 
 pub(super) mod blocks;
 mod gather;
-mod integers;
+pub(crate) mod integers;
 pub(crate) mod plan;
 mod walk;
 
@@ -24,7 +24,7 @@ use crate::exec::Exec;
 use crate::for_each_reduction;
 use crate::level::Level;
 use crate::ops::integers::reduce as folds;
-use integers::{Gives, OfIntegers, reduce_integers};
+use integers::{OfIntegers, reduce_integers};
 use plan::{AxisPlan, ReductionProperties, ResultType};
 
 /// Reduces `n` contiguous elements to one result.
@@ -318,12 +318,11 @@ macro_rules! operations {
     (@type element) => { "The elements of `out` have the type of x; those of `f16` and `bf16` may also be `f32`, not rounded." };
     (@type $count_or_index:ident) => { "The elements of `out` are `i64`." };
     (@of_integers $out:ident []) => { None };
-    (@of_integers $out:ident [$Fold:ident]) => { Some((folds::$Fold::of, operations!(@gives $out $Fold))) };
-    (@gives element Min) => { Gives::Element };
-    (@gives element Max) => { Gives::Element };
-    (@gives element $Fold:ident) => { Gives::Total };
-    (@gives count $Fold:ident) => { Gives::Count };
-    (@gives index $Fold:ident) => { Gives::Index(folds::$Fold::search) };
+    (@of_integers $out:ident [$Fold:ident]) => {
+        Some((folds::$Fold::of, crate::reduction_properties!(@gives $out $Fold), operations!(@search $out $Fold)))
+    };
+    (@search index $Fold:ident) => { Some(folds::$Fold::search) };
+    (@search $out:ident $Fold:ident) => { None };
     (@integers $out:ident []) => { "" };
     (@integers element [Min]) => { "x may also be of `i8`, `u8`, `i32` or `i64`." };
     (@integers element [Max]) => { operations!(@integers element [Min]) };

@@ -48,6 +48,12 @@ macro_rules! reduction_properties {
     (@any_order [Max]) => { true };
     (@any_order [Nonzero]) => { true };
     (@any_order $folds:tt) => { false };
+    // The `Gives` of integers, from the result and the fold.
+    (@gives element Min) => { $crate::backend::tensor::Gives::Element };
+    (@gives element Max) => { $crate::backend::tensor::Gives::Element };
+    (@gives element $Fold:ident) => { $crate::backend::tensor::Gives::Total };
+    (@gives count $Fold:ident) => { $crate::backend::tensor::Gives::Count };
+    (@gives index $Fold:ident) => { $crate::backend::tensor::Gives::Index };
 }
 
 impl ReductionProperties {
