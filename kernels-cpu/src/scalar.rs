@@ -2,7 +2,7 @@
 //! same source.
 #![forbid(unsafe_code)]
 
-pub(crate) mod integers;
+pub mod integers;
 
 use crate::element::Element;
 use crate::simd::Simd;

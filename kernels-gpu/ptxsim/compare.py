@@ -20,8 +20,9 @@ import time
 import calls
 import edges
 import header
+import integers
 from arrays import MODES, Arr, difference
-from cases import MAKERS, WEIGHTS, Epilogue
+from cases import INTEGERS, MAKERS, WEIGHTS, Epilogue
 from tensors import Tensor
 
 
@@ -50,10 +51,13 @@ class Run:
         self.cases = listed and [(op, k, t) for i, (op, k) in enumerate(listed) for t in self.types(op, i)]
 
     def types(self, op, i):
-        """The types of case i of a list: the 16-bit floats, which have one kernel, in turn."""
+        """The types of case i of a list: f32, f64, and of the 16-bit floats and the integers, which share kernels, one in
+        turn."""
         if op.name not in self.operations: return ()
-        real, halves = header.types(op)[:2], header.types(op)[2:]
-        return *real, *halves[i % 2:][:1]
+        every = header.types(op)
+        halves, whole = every[2:4], every[4:]
+        others = [t for pair in zip(2 * halves, whole) for t in pair] or halves
+        return *every[:2], *others[i % max(len(others), 1):][:1]
 
     def indices(self):
         o = self.options
@@ -76,7 +80,8 @@ class Run:
         mode = keywords.get("mode", r.choice(MODES))
         Arr.aligned = keywords.get("aligned", r.random() < 0.4)
         keywords = {k: v for k, v in keywords.items() if k not in ("mode", "aligned")}
-        args, exact = MAKERS[op.family](op, r, t, mode, **keywords)
+        makers = INTEGERS if t >= integers.FIRST else MAKERS
+        args, exact = makers[op.family](op, r, t, mode, **keywords)
         self.sides.sim.ptxsim_seed(o.seed * 1000003 + index)
         began = time.process_time()
         cpu = self.sides.call(op.name, t, args, False, r)

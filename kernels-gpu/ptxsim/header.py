@@ -2,10 +2,11 @@
 import collections
 import re
 
+import integers
 from arrays import BF16, F16, F32, F64
 
 Parameter = collections.namedtuple("Parameter", "kind name")  # kind: int, scalar, input, output, index, epilogue
-Operation = collections.namedtuple("Operation", "name family parameters inplace")
+Operation = collections.namedtuple("Operation", "name family parameters inplace integers")
 
 KINDS = {
     "int64_t": "int", "float": "scalar", "const float *": "input", "float *": "output", "int64_t *": "index",
@@ -31,16 +32,20 @@ def family(name, parameters):
 
 
 def types(operation):
-    """The types of elements: only functions over tensors take those of 16 bits."""
+    """The types of elements: only functions over tensors take those of 16 bits, and some take integers."""
     over_tensors = operation.family in ("tensors", "axes", "row_maps_over_axes", "products_over_tensors")
-    return (F32, F64, F16, BF16) if over_tensors else (F32, F64)
+    if not over_tensors: return F32, F64
+    whole = range(integers.FIRST, integers.FIRST + len(integers.TYPES))
+    return F32, F64, F16, BF16, *(whole if operation.integers else ())
 
 
 def operations(path):
     """All operations, by their names without the type."""
-    found = {}
+    found, text = {}, open(path).read()
+    takes = {m[2] for m in re.finditer(r"/\*\*((?:(?!\*/).)*)\*/\ndpt_status dpt_(\w+)\(", text, re.S)
+             if "akes integers" in " ".join(re.sub(r"\n \*", " ", m[1]).split())} | {"dot"}
     pattern = r"^dpt_status dpt_(?P<name>\w+)_f32\((?P<parameters>[^)]*)\);"
-    for m in re.finditer(pattern, open(path).read(), re.M):
+    for m in re.finditer(pattern, text, re.M):
         name = m["name"]
         if name.startswith("advise"): continue
         exec_, *rest = m["parameters"].split(",")
@@ -50,13 +55,14 @@ def operations(path):
         # The inputs that may be exactly the output: all of an elementwise operation, and those of a map over rows.
         may = kind in ("elementwise", "row_maps")
         inplace = [p.name for p in parameters if p.kind == "input"] if may else []
-        found[name] = Operation(name, kind, parameters, inplace)
+        add = lambda name, family, inplace: Operation(name, family, parameters, inplace, name in takes)
+        found[name] = add(name, kind, inplace)
         if kind == "elementwise" and len([p for p in parameters if p.kind == "output"]) == 1:
-            found[name + " over tensors"] = Operation(name, "tensors", parameters, inplace)
+            found[name + " over tensors"] = add(name, "tensors", inplace)
         if kind in ("outer", "lsq") or name in ("dot", "mse_grad"):
-            found[name + " over tensors"] = Operation(name, "products_over_tensors", parameters, [])
-        if kind == "rows": found[name[:-5] + " over axes"] = Operation(name[:-5], "axes", parameters, [])
-        if kind == "row_maps": found[name + " over axes"] = Operation(name, "row_maps_over_axes", parameters, ["x"])
-    found["matmul over tensors"] = Operation("matmul", "matmul", [], [])
-    found["convert"] = Operation("convert", "convert", [Parameter("input", "x"), Parameter("output", "out")], [])
+            found[name + " over tensors"] = add(name, "products_over_tensors", [])
+        if kind == "rows": found[name[:-5] + " over axes"] = add(name[:-5], "axes", [])
+        if kind == "row_maps": found[name + " over axes"] = add(name, "row_maps_over_axes", ["x"])
+    found["matmul over tensors"] = Operation("matmul", "matmul", [], [], False)
+    found["convert"] = Operation("convert", "convert", [Parameter("input", "x"), Parameter("output", "out")], [], False)
     return found

@@ -115,6 +115,8 @@ template <typename A> static inline u64 dp4a(u64 a, u64 b, u64 c) {
     X("mul.hi.u64", "6660", (u64)(((unsigned __int128)a * b) >> 64)) X("mul.hi.u32", "3330", ((u64)(u32)a * (u32)b) >> 32) \
     X("mad.lo.s32", "3333", W(a * b + c)) X("mad.lo.s64", "6666", a * b + c) \
     X("neg.s32", "3300", W(0 - a)) X("neg.s64", "6600", 0 - a) \
+    X("min.u16", "1110", std::min<u16>(a, b)) X("max.u16", "1110", std::max<u16>(a, b)) \
+    X("min.s16", "1110", H(std::min<int16_t>(a, b))) X("max.s16", "1110", H(std::max<int16_t>(a, b))) \
     X("min.u32", "3330", std::min<u32>(a, b)) X("max.u32", "3330", std::max<u32>(a, b)) \
     X("min.s32", "3330", (u32)std::min<i32>(a, b)) X("max.s32", "3330", (u32)std::max<i32>(a, b)) \
     X("min.u64", "6660", std::min<u64>(a, b)) X("max.u64", "6660", std::max<u64>(a, b)) \
@@ -132,6 +134,7 @@ template <typename A> static inline u64 dp4a(u64 a, u64 b, u64 c) {
     X("selp.b16", "111p", c ? a : b) X("selp.b32", "333p", c ? a : b) X("selp.b64", "666p", c ? a : b) X("selp.f32", "333p", c ? a : b) X("selp.f64", "666p", c ? a : b) \
     X("mov.b16", "1100", a) X("mov.b32", "3300", a) X("mov.u32", "3300", a) X("mov.b64", "6600", a) X("mov.u64", "6600", a) X("mov.f32", "3300", a) X("mov.f64", "6600", a) X("mov.pred", "pp00", a) \
     X("cvt.u64.u32", "6300", a) X("cvt.u32.u64", "3600", W(a)) X("cvt.s64.s32", "6300", (u64)(i64)(i32)a) X("cvt.u16.u32", "1300", H(a)) X("cvt.u32.u16", "3100", a) \
+    X("cvt.s16.s8", "1100", H((int8_t)a)) X("cvt.s64.s8", "6600", (u64)(i64)(int8_t)a) X("cvt.s8.s32", "1300", H((int8_t)a)) X("cvt.s8.s64", "1600", H((int8_t)a)) \
     X("cvt.u16.u64", "1600", H(a)) X("cvt.u64.u16", "6100", a) X("cvt.rzi.s64.f64", "6600", rzi_s64(a)) X("cvt.rzi.u64.f64", "6600", rzi_u64(a)) \
     X("cvt.rn.f64.u64", "6600", raw64((double)a)) X("cvt.rn.f32.u64", "3600", raw32((float)a)) \
     X("cvt.rn.f64.s32", "6300", raw64((double)(i32)a)) X("cvt.rn.f32.s32", "3300", raw32((float)(i32)a)) \
@@ -145,8 +148,9 @@ template <typename A> static inline u64 dp4a(u64 a, u64 b, u64 c) {
     X("rcp.rn.f64", "6600", R64(1.0 / D(a), a)) X("rcp.rn.f32", "3300", R32(1.0f / F(a))) \
     X("sqrt.rn.f32", "3300", R32(sqrtf(F(a)))) X("sqrt.rn.f64", "6600", R64(sqrt(D(a)), a)) \
     X("fma.rn.f32", "3333", R32(__builtin_fmaf(F(a), F(b), F(c)))) X("fma.rn.f64", "6666", R64(__builtin_fma(D(a), D(b), D(c)), a, b, c)) \
-    X("abs.s64", "6600", (i64)a < 0 ? 0 - a : a) X("abs.f32", "3300", abs32(a)) X("abs.f64", "6600", abs64(a)) X("neg.f32", "3300", neg32(a)) X("neg.f64", "6600", neg64(a)) \
-    X("setp.eq.b16", "p110", a == b) X("setp.ne.b16", "p110", a != b) X("setp.lt.u16", "p110", a < b) X("setp.gt.u16", "p110", a > b) \
+    X("abs.s16", "1100", H((int16_t)a < 0 ? 0 - a : a)) X("abs.s32", "3300", W((i32)a < 0 ? 0 - a : a)) X("abs.s64", "6600", (i64)a < 0 ? 0 - a : a) \
+    X("abs.f32", "3300", abs32(a)) X("abs.f64", "6600", abs64(a)) X("neg.f32", "3300", neg32(a)) X("neg.f64", "6600", neg64(a)) \
+    X("setp.eq.b16", "p110", a == b) X("setp.ne.b16", "p110", a != b) X("setp.lt.u16", "p110", a < b) X("setp.gt.u16", "p110", a > b) X("setp.le.u16", "p110", a <= b) X("setp.le.s16", "p110", (int16_t)a <= (int16_t)b) \
     X("setp.eq.b32", "p330", a == b) X("setp.ne.b32", "p330", a != b) X("setp.eq.b64", "p660", a == b) X("setp.ne.b64", "p660", a != b) \
     X("setp.eq.s32", "p330", a == b) X("setp.ne.s32", "p330", a != b) X("setp.eq.s64", "p660", a == b) X("setp.ne.s64", "p660", a != b) \
     X("setp.lt.u32", "p330", a < b) X("setp.le.u32", "p330", a <= b) X("setp.gt.u32", "p330", a > b) X("setp.ge.u32", "p330", a >= b) \

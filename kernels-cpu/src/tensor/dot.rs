@@ -141,17 +141,14 @@ pub enum DotTypes {
     Mixed(ProductTypes),
 }
 
-/// Checks the types of dot products in `memory`.
+/// Checks the types of dot products.
 ///
 /// # Errors
 /// `UnsupportedType`, `TypeMismatch`.
-fn types(x: &Operand, y: &Operand, out: &Operand, memory: Location) -> Result<DotTypes> {
+fn types(x: &Operand, y: &Operand, out: &Operand) -> Result<DotTypes> {
     if matches!(x.of, Type::Integer(_))
         && let Some(types) = mixed::types(x, y, out)?
     {
-        if memory != Location::Host {
-            return Err(Error::UnsupportedType { arg: x.arg });
-        }
         return Ok(DotTypes::Mixed(types));
     }
     let of = float_type(x)?;
@@ -183,7 +180,7 @@ pub unsafe fn check_dot(
     // SAFETY: as the caller's.
     let read = |tensor, arg| unsafe { Operand::in_memory(tensor, arg, memory) };
     let (x, y, out) = (read(x, "x")?, read(y, "y")?, read(out, "out")?);
-    let types = types(&x, &y, &out, memory)?;
+    let types = types(&x, &y, &out)?;
     let (Some(&along_x), Some(&along_y)) = (x.axes.last(), y.axes.last()) else {
         let arg = if x.rank() == 0 { x.arg } else { y.arg };
         return Err(Error::ShapeMismatch { arg });

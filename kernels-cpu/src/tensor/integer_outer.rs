@@ -118,7 +118,10 @@ pub unsafe fn ger(exec: &Exec<'_>, of: IntegerType, alpha: f64, (x, y, a): Vecto
 }
 
 /// Returns the whole number that `alpha` is.
-fn whole(alpha: f64) -> Result<i64> {
+///
+/// # Errors
+/// `InvalidValue` for any other.
+pub fn whole(alpha: f64) -> Result<i64> {
     // Out of bounds the conversion gives the nearest bound, of which the greatest is no `f64`.
     let number = alpha as i64;
     if number as f64 == alpha && number != i64::MAX {

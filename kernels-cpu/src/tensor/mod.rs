@@ -24,7 +24,7 @@ pub(crate) mod gradients;
 mod header;
 mod integer_columns;
 mod integer_folds;
-mod integer_outer;
+pub(crate) mod integer_outer;
 mod integers;
 pub(crate) mod kind;
 pub(crate) mod list;

@@ -136,7 +136,7 @@ pub unsafe fn check_outer(
     // SAFETY: as the caller's.
     let read = |tensor, arg| unsafe { Operand::in_memory(tensor, arg, memory) };
     let (x, y, out) = (read(x, "x")?, read(y, "y")?, read(out, arg)?);
-    let types = outer_types(&x, &out, memory)?;
+    let types = outer_types(&x, &out)?;
     y.same_type(&x)?;
     for vector in [&x, &y] {
         if vector.rank() != 1 {
@@ -163,13 +163,13 @@ pub unsafe fn check_outer(
     ))
 }
 
-/// Returns the types of outer products of `x` in `memory`.
+/// Returns the types of outer products of `x`.
 ///
 /// # Errors
 /// `UnsupportedType`, `TypeMismatch`.
-fn outer_types(x: &Operand, out: &Operand, memory: Location) -> Result<OuterTypes> {
+fn outer_types(x: &Operand, out: &Operand) -> Result<OuterTypes> {
     let types = match x.of.number() {
-        Some(NumberType::Integer(of)) if memory == Location::Host => OuterTypes::Integer(of),
+        Some(NumberType::Integer(of)) => OuterTypes::Integer(of),
         _ => OuterTypes::Float(float_type(x)?),
     };
     match (types, out.of) {

@@ -67,6 +67,8 @@ macro_rules! with_reductions {
                 $columns[256, 2] of any (m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut result!($out), inc_out: i64, x_bs: i64, out_bs: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::$name];
             )*
             convert[256, 1] only f32 (shape: parameters::Shape, of: parameters::Type, to: parameters::Type, x: parameters::Source, out: parameters::Target) = convert::convert;
+            integers[256, 1] only f32 (shape: parameters::Shape, of: parameters::Type, operation: u32, x: parameters::Source, y: parameters::Source, z: parameters::Source, w: parameters::Source, out: parameters::Target) = integers::map;
+            integer_folds[256, 2] only f32 (reduction: parameters::Reduction) = integers::fold;
             outer[256, 1] of any (m: u64, n: u64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut T, rs: i64, cs: i64, lanes: u32, packs: u32) = outer::outer;
             outer_unrounded[256, 1] of half (m: u64, n: u64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut Number<T>, rs: i64, cs: i64, lanes: u32, packs: u32) = outer::outer_unrounded;
             ger[256, 1] of any (m: u64, n: u64, alpha_x: Number<T>, x: *const T, incx: i64, alpha_y: Number<T>, y: *const T, incy: i64, a: *mut T, rs: i64, cs: i64, lanes: u32, packs: u32) = outer::ger;

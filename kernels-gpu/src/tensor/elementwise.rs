@@ -1,7 +1,7 @@
 //! The elementwise operations over tensors, expanded from the table of operations.
 
 use super::axes::{take_axes, upright};
-use super::with_memory;
+use super::{integers, with_memory};
 use crate::ops::elementwise::{contiguous, strided, tiles};
 use core::ptr;
 use diptych::backend::tensor::{
@@ -9,20 +9,21 @@ use diptych::backend::tensor::{
 };
 use diptych::table::Role;
 use diptych::tensor::Tensor;
-use diptych::{Dtype, Element, Error, for_each_elementwise, if_optional};
+use diptych::{Element, Error, for_each_elementwise, if_optional};
 use diptych_device::gpu::parameters::{Input, Output, Shape};
 use diptych_device::launch::{Device, Grid};
 use diptych_device::memory::Memory;
+use diptych_device::ops::integers::Operation;
 
 /// An argument of a launch.
 #[derive(Clone, Copy)]
 pub(super) struct Argument {
     /// The first element, or the number.
-    p: *const u8,
+    pub p: *const u8,
     /// In elements.
-    strides: [i64; 3],
-    /// Whether it is a number on the host.
-    is_number: bool,
+    pub strides: [i64; 3],
+    /// Whether it is a number on the host in the place of an array.
+    pub is_number: bool,
 }
 
 impl Argument {
@@ -60,8 +61,8 @@ impl Argument {
 }
 
 /// Launches an operation of a type: with a grid for the elements of a shape, on inputs and an output.
-pub(super) type Launch<'a, E> =
-    &'a dyn Fn(Dtype, (Grid, Shape), [Argument; MAX_INPUTS], Argument) -> Result<(), E>;
+pub(super) type Launch<'a, T, E> =
+    &'a dyn Fn(T, (Grid, Shape), [Argument; MAX_INPUTS], Argument) -> Result<(), E>;
 
 /// Checks the tensors and launches the operation, once for each index of the loops that no launch has.
 ///
@@ -71,16 +72,12 @@ unsafe fn run<E: From<Error>>(
     signature: &Signature,
     inputs: [Option<&Tensor>; MAX_INPUTS],
     output: &Tensor,
-    launch: Launch<'_, E>,
+    launch: Launch<'_, NumberType, E>,
 ) -> Result<(), E> {
     let mut loops = Loops::empty();
     // SAFETY: as the caller's.
     let checked = unsafe { signature.check(inputs, output, Location::Device, &mut loops) };
     let (of, count) = checked?;
-    let NumberType::Float(dtype) = of else {
-        let arg = signature.output;
-        return Err(Error::UnsupportedType { arg }.into());
-    };
     if count == 0 {
         return Ok(());
     }
@@ -99,20 +96,19 @@ unsafe fn run<E: From<Error>>(
     for (slot, (_, role)) in arrays.iter_mut().skip(1).zip(signature.inputs) {
         *slot = role.is_array();
     }
-    let sizes = [dtype.size(); MAX_OPERANDS];
-    launch_loops((dtype, sizes), &loops, (arrays, is_number), launch)
+    let sizes = [of.size(); MAX_OPERANDS];
+    launch_loops((of, sizes), &loops, (arrays, is_number), launch)
 }
 
-/// Launches an operation once for each index of the loops that no launch has. `arrays` are the operands that are arrays,
-/// `is_number` those of them that are numbers on the host. The output has elements of the type `dtype`, operand k of
-/// `sizes[k]` bytes.
-pub(super) fn launch_loops<E>(
-    (dtype, sizes): (Dtype, [usize; MAX_OPERANDS]),
+/// Launches an operation of the type `of` once for each index of the loops that no launch has. `arrays` are the operands that
+/// are arrays, `is_number` those of them that are numbers on the host. Elements of operand k have `sizes[k]` bytes.
+pub(super) fn launch_loops<T: Copy, E>(
+    (of, sizes): (T, [usize; MAX_OPERANDS]),
     loops: &Loops,
     (arrays, is_number): ([bool; MAX_OPERANDS], [bool; MAX_OPERANDS]),
-    launch: Launch<'_, E>,
+    launch: Launch<'_, T, E>,
 ) -> Result<(), E> {
-    let size = dtype.size() as isize;
+    let size = sizes[0] as isize;
     let mut outer = loops.loops.clone();
     let mut axes = take_axes(&mut outer, |one| one.steps.contains(&size));
     let [planes, rows, columns] = axes;
@@ -121,7 +117,7 @@ pub(super) fn launch_loops<E>(
             .filter(|&k| arrays[k])
             .all(|k| columns.is_contiguous(k, sizes[k] as isize) && !is_number[k]);
     let elements = if is_vector {
-        contiguous(columns.count, dtype.size())
+        contiguous(columns.count, sizes[0])
     } else {
         axes = upright(axes);
         tiles(axes.map(|axis| axis.count))
@@ -135,7 +131,7 @@ pub(super) fn launch_loops<E>(
         };
         let [out, inputs @ ..]: [Argument; MAX_OPERANDS] = core::array::from_fn(argument);
         if done.is_ok() {
-            done = launch(dtype, elements, inputs, out);
+            done = launch(of, elements, inputs, out);
         }
     });
     done
@@ -143,7 +139,7 @@ pub(super) fn launch_loops<E>(
 
 /// The operations.
 macro_rules! operations {
-    ({} $($name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*) $out:ident $mode:ident)*) => {$(
+    ({} $($name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*) $out:ident $mode:ident $integers:ident)*) => {$(
         #[doc = concat!("See `diptych::tensor::", stringify!($name), "`.")]
         ///
         /// # Errors
@@ -157,7 +153,7 @@ macro_rules! operations {
                 inputs: &[$((stringify!($arg), Role::$role)),*],
                 output: stringify!($out),
                 updates: operations!(@$mode),
-                takes_integers: false,
+                takes_integers: operations!(@$integers),
             };
             /// # Safety
             /// As for the operation.
@@ -170,9 +166,19 @@ macro_rules! operations {
                     strided::$name::<M, D>(device, format, elements, $(operations!(@argument $kind $arg format),)* out.output())
                 }
             }
-            let launch = |dtype, elements, inputs, out| {
+            let launch = |of, elements, inputs, out| {
                 // SAFETY: as the caller's.
-                unsafe { with_memory!(dtype, M, format => typed::<M, D>(device, format, elements, inputs, out)) }
+                unsafe {
+                    match of {
+                        NumberType::Float(dtype) => {
+                            with_memory!(dtype, M, format => typed::<M, D>(device, format, elements, inputs, out))
+                        }
+                        NumberType::Integer(of) => {
+                            let operation = (Operation::$name, &SIGNATURE);
+                            integers::launch(device, of, operation, elements, inputs, out)
+                        }
+                    }
+                }
             };
             let mut inputs = [None; MAX_INPUTS];
             for (slot, input) in inputs.iter_mut().zip([$(if_optional!($role [$arg] [Some($arg)])),*]) {
@@ -184,7 +190,10 @@ macro_rules! operations {
     )*};
     (@write) => { false };
     (@update) => { true };
+    (@refused) => { false };
+    (@signed) => { true };
+    (@signless) => { true };
     (@argument scalar $arg:ident $format:ident) => { $arg.number::<M>($format) };
     (@argument array $arg:ident $format:ident) => { $arg.input($format) };
 }
-for_each_elementwise!(operations! {} [name arguments roles output mode]);
+for_each_elementwise!(operations! {} [name arguments roles output mode integers]);

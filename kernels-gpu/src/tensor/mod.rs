@@ -5,13 +5,14 @@
 //! launch or two for each index of the axes that no kernel has. Rows of a reduction whose elements are not evenly spaced,
 //! and operands of `mse_grad` and `lsq_grad` that are not contiguous, are copied to scratch memory; nothing else is copied.
 //!
-//! The types are `f32` and `f64`; `matmul` and `convert` take all types that they take on the CPU.
+//! The types are those of the CPU. Reductions of integers take up to eight axes that do not merge.
 
 mod axes;
 mod convert;
 mod elementwise;
 mod gather;
 mod gradients;
+mod integers;
 mod parts;
 mod products;
 mod reduce;

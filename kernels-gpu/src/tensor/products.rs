@@ -1,10 +1,11 @@
 //! Products of tensors.
 
 use super::axes::take;
+use super::integers;
 use crate::ops::outer::{run_ger, run_outer, run_outer_unrounded};
 use crate::ops::reduce::Dots;
 use crate::ops::{gemm, mixed};
-use diptych::backend::mixed::run_each;
+use diptych::backend::mixed::{ProductTypes, run_each};
 use diptych::backend::outer::Arguments;
 use diptych::backend::tensor::{
     DotTypes, ElementType, Location, MatmulTypes, OuterTypes, Product, StridedTensor, check_dot,
@@ -38,11 +39,7 @@ pub unsafe fn matmul<D: Device>(
             Some((MatmulTypes::Element(element), product)) => {
                 run(device, &mut Some((element, product)))
             }
-            Some((MatmulTypes::Mixed(types), mut product)) => {
-                run_each(types, &mut product, &|p, count| {
-                    mixed::batch(device, types, &p, count)
-                })
-            }
+            Some((MatmulTypes::Mixed(types), product)) => run_mixed(device, types, product),
             None => Ok(()),
         }
     }
@@ -70,9 +67,26 @@ pub unsafe fn dot<D: Device>(
             Some((DotTypes::Half { of, is_own }, product)) => {
                 half_dots(device, of, is_own, &product)
             }
-            Some((DotTypes::Mixed(_), _)) => Err(Error::UnsupportedType { arg: "x" }.into()),
+            Some((DotTypes::Mixed(types), product)) => run_mixed(device, types, product),
             None => Ok(()),
         }
+    }
+}
+
+/// Runs checked products whose operands are not what is summed.
+///
+/// # Safety
+/// As [`matmul`].
+unsafe fn run_mixed<D: Device>(
+    device: &D,
+    types: ProductTypes,
+    mut product: Product,
+) -> Result<(), D::Error> {
+    // SAFETY: as the caller's.
+    unsafe {
+        run_each(types, &mut product, &|p, count| {
+            mixed::batch(device, types, &p, count)
+        })
     }
 }
 
@@ -180,7 +194,7 @@ pub unsafe fn outer<D: Device>(
                 HalfFormat::of(of.dtype()),
                 &outer_arguments(vectors),
             ),
-            OuterTypes::Integer(_) => Err(Error::UnsupportedType { arg: "x" }.into()),
+            OuterTypes::Integer(of) => integers::outer(device, of, &vectors),
         }
     }
 }
@@ -214,7 +228,7 @@ pub unsafe fn ger<D: Device>(
                 run_ger::<f16, Half, D>(device, HalfFormat::of(of), &ger_arguments(alpha, vectors))
             }
             OuterTypes::Unrounded(_) => Err(Error::TypeMismatch { arg: "a" }.into()),
-            OuterTypes::Integer(_) => Err(Error::UnsupportedType { arg: "x" }.into()),
+            OuterTypes::Integer(of) => integers::ger(device, of, alpha, &vectors),
         }
     }
 }

@@ -1,17 +1,18 @@
 //! The reductions over axes of tensors, expanded from the table of operations.
 
 use super::axes::take;
-use super::gather;
-use super::{Elements, with_memory};
+use super::{Elements, gather, integers, with_memory};
 use crate::ops::reduce::{Batch, Cost, MOST_VALUES, Rows, are_columns, run as launches};
 use diptych::backend::check::reduce::CheckedRows;
 use diptych::backend::tensor::{
-    AxisPlan, KeptAxis, List, Location, Loop, Loops, ReductionProperties, ResultType, for_each,
+    AxisPlan, Gives, KeptAxis, List, Location, Loop, Loops, ReductionProperties, ResultType, Type,
+    for_each,
 };
 use diptych::tensor::Tensor;
 use diptych::{for_each_reduction, reduction_properties};
 use diptych_device::launch::{Device, Scratch, entry};
 use diptych_device::memory::Memory;
+use diptych_device::ops::integers::Kind;
 use diptych_device::ops::reduce as operations;
 use diptych_device::table::Entry;
 
@@ -22,6 +23,8 @@ pub(super) struct Reduction<'a, E> {
     kernels: [&'static Entry; 2],
     /// What it takes for a type.
     pub cost: fn(Elements) -> Cost,
+    /// What it is of integers, if it takes them.
+    of_integers: Option<(Kind, Gives)>,
     /// Launches it for a type, from an array to another.
     pub launch: &'a dyn Fn(Elements, Rows, *const u8, *mut u8) -> Result<(), E>,
 }
@@ -62,6 +65,13 @@ unsafe fn run<D: Device>(
     out: &Tensor,
 ) -> Result<(), D::Error> {
     let (properties, mut plan) = (&reduction.properties, AxisPlan::empty());
+    if let (Some(of), Some(Type::Integer(_))) =
+        (reduction.of_integers, Type::of(x.dtype_code, x.dtype_bits))
+    {
+        let tensors = (x, axes, out);
+        // SAFETY: as the caller's.
+        return unsafe { integers::reduce(device, properties, of, tensors) };
+    }
     // SAFETY: as the caller's.
     let checked = unsafe { properties.check(x, axes, ddof, out, Location::Device, &mut plan) };
     let (of, results) = checked?;
@@ -152,7 +162,7 @@ pub(super) fn rows_of<E>(
 
 /// The reductions.
 macro_rules! reductions {
-    ({} $($name:ident $rows:ident $columns:ident [$($ddof:ident)?] $out:ident $folds:tt $empty:ident)*) => {$(
+    ({} $($name:ident $rows:ident $columns:ident [$($ddof:ident)?] $out:ident $folds:tt $empty:ident $integers:tt)*) => {$(
         #[doc = concat!("See `diptych::tensor::", stringify!($name), "`.")]
         ///
         /// # Errors
@@ -192,11 +202,19 @@ macro_rules! reductions {
                     properties: reduction_properties!($out $folds $empty),
                     kernels: [&entry::$rows, &entry::$columns],
                     cost: |element| with_memory!(element.of, M, _format => Cost::of::<M, operations::$name>()),
+                    of_integers: reductions!(@of_integers $out $integers),
                     launch: &launch,
                 })
             }
         )*
     }
     };
+    (@of_integers $out:ident []) => { None };
+    (@of_integers $out:ident [$Fold:ident]) => {
+        Some((reductions!(@kind $out $Fold), reduction_properties!(@gives $out $Fold)))
+    };
+    (@kind index Min) => { Kind::ArgMin };
+    (@kind index Max) => { Kind::ArgMax };
+    (@kind $out:ident $Fold:ident) => { Kind::$Fold };
 }
-for_each_reduction!(reductions! {} [name rows columns ddof result folds empty]);
+for_each_reduction!(reductions! {} [name rows columns ddof result folds empty integers]);

@@ -31,7 +31,7 @@ pub(crate) struct RowMap<'a, D: Device> {
     statistics: &'a [&'a Reduction<'a, D::Error>],
     /// The kernel of its step.
     step: &'static Entry,
-    launch: Launch<'a, D::Error>,
+    launch: Launch<'a, Dtype, D::Error>,
     element: Elements,
     plan: &'a RowMapPlan,
 }

@@ -1,6 +1,6 @@
 //! The host implementation of the device API: every function calls the [`Machine`] that runs this thread.
 
-use super::parameters::{Input, Output, Product, Shape, Source, Target, Type};
+use super::parameters::{Input, Output, Product, Reduction, Shape, Source, Target, Type};
 use super::{Bits, Vector, Word, nan};
 use crate::memory::{HalfFormat, Memory};
 use core::cell::Cell;
@@ -208,6 +208,7 @@ impl<M: Memory> Argument for Input<M> {
         }
     }
 }
+impl Argument for Reduction {}
 impl Argument for Product {
     fn received(self) -> Self {
         Self {

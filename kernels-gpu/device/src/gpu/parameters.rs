@@ -1,6 +1,7 @@
 //! The structs that kernels take as parameters.
 
 use crate::memory::Memory;
+use crate::ops::integers::RANK;
 
 /// The elements of a launch.
 #[repr(C)]
@@ -156,4 +157,44 @@ pub struct Product {
     pub lo: f32,
     /// See `lo`.
     pub hi: f32,
+}
+
+/// A reduction of integers. Steps are bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Reduction {
+    /// The first element of the first result.
+    pub x: *const u8,
+    /// The first result.
+    pub out: *mut u8,
+    /// Results along two axes, of which the first is the inner one.
+    pub counts: [u64; 2],
+    /// The steps from the elements of one result to those of the next.
+    pub x_steps: [i64; 2],
+    /// The steps from one result to the next.
+    pub out_steps: [i64; 2],
+    /// Elements of a result.
+    pub n: u64,
+    /// Their axes in row-major order, right-aligned, ...
+    pub axes: [u64; RANK],
+    /// ... and the steps along these.
+    pub steps: [i64; RANK],
+    /// How many axes there are.
+    pub rank: u32,
+    /// A `ops::integers::Kind`.
+    pub kind: u32,
+    /// The type of the elements.
+    pub of: Type,
+    /// The type of the results.
+    pub to: Type,
+    /// log2 of the results that a block has at once.
+    pub results: u32,
+    /// Whether adjacent threads have adjacent results, not adjacent elements.
+    pub across: u32,
+    /// Elements of a part.
+    pub part: u64,
+    /// Scratch memory for the parts of each result, if there are several.
+    pub scratch: *mut u8,
+    /// For each block along x, the number of parts that have finished.
+    pub counters: *mut u32,
 }

@@ -9,6 +9,7 @@ pub mod elementwise;
 pub mod fused;
 pub mod gemm;
 pub mod gemv;
+pub mod integers;
 pub mod mixed;
 pub mod outer;
 pub mod reduce;

@@ -14,16 +14,18 @@ use fastrand::Rng;
 pub struct Operation {
     pub name: &'static str,
     pub roles: Vec<Role>,
-    host: unsafe fn(&[Tensor], &Tensor) -> Result<()>,
+    pub takes_integers: bool,
+    pub host: unsafe fn(&[Tensor], &Tensor) -> Result<()>,
     pub device: unsafe fn(&Emulator, &[Tensor], &Tensor) -> Result<()>,
 }
 
 macro_rules! operations {
-    ({} $($name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*))*) => {
+    ({} $($name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*) $integers:ident)*) => {
         pub fn operations() -> Vec<Operation> {
             vec![$(Operation {
                 name: stringify!($name),
                 roles: vec![$(Role::$role),*],
+                takes_integers: stringify!($integers) != "refused",
                 host: |inputs, out| {
                     let [$($arg),*] = inputs else { unreachable!() };
                     // SAFETY: as the caller's.
@@ -38,7 +40,7 @@ macro_rules! operations {
         }
     };
 }
-for_each_elementwise!(operations! {} [name arguments roles]);
+for_each_elementwise!(operations! {} [name arguments roles integers]);
 
 fn try_one<T: Storage>(rng: &mut Rng, operation: &Operation)
 where

@@ -3,6 +3,7 @@
 mod convert;
 mod elementwise;
 mod gradients;
+mod integers;
 #[path = "../../tensors/mixed.rs"]
 mod mixed;
 #[path = "../../tensors/mixed_edges.rs"]

@@ -196,21 +196,5 @@ fn products_that_cannot_be_are_refused() {
             matmul(&apart, &square, &other),
             Err(Error::ShapeMismatch { arg: "c" })
         );
-        // Integers, which the CPU takes.
-        let unsupported = Err(Error::UnsupportedType { arg: "x" });
-        for (dtype_code, dtype_bits) in [(0, 8), (1, 8), (0, 32)] {
-            let of_type = |tensor| Tensor {
-                dtype_code,
-                dtype_bits,
-                ..tensor
-            };
-            let (x, out) = (of_type(apart), of_type(other));
-            for out in [&out, &other] {
-                let done = device::outer(&emulator, &x, &x, out);
-                assert_eq!(done.map_err(refused), unsupported);
-            }
-            let done = device::ger(&emulator, 1.0, &x, &x, &out);
-            assert_eq!(done.map_err(refused), unsupported);
-        }
     }
 }

@@ -17,18 +17,20 @@ type OnDevice = unsafe fn(&Emulator, &Tensor, Option<&[i32]>, &Tensor) -> Result
 pub struct Reduction {
     pub name: &'static str,
     pub gives_index: bool,
-    needs_elements: bool,
+    pub needs_elements: bool,
+    pub takes_integers: bool,
     host: OnHost,
     pub device: OnDevice,
 }
 
 macro_rules! reductions {
-    ({} $($name:ident [$($ddof:ident)?] $out:ident $empty:ident)*) => {
+    ({} $($name:ident [$($ddof:ident)?] $out:ident $empty:ident [$($Fold:ident)?])*) => {
         pub fn reductions() -> Vec<Reduction> {
             vec![$(Reduction {
                 name: stringify!($name),
                 gives_index: stringify!($out) != "element",
                 needs_elements: stringify!($empty) == "refused",
+                takes_integers: !stringify!($($Fold)?).is_empty(),
                 host: |x, axes, out| {
                     $(let $ddof = 0;)?
                     // SAFETY: as the caller's.
@@ -43,7 +45,7 @@ macro_rules! reductions {
         }
     };
 }
-for_each_reduction!(reductions! {} [name ddof result empty]);
+for_each_reduction!(reductions! {} [name ddof result empty integers]);
 
 /// Returns a random shape of at most `most` elements, and some of its axes, often neighbours.
 pub fn random_case(rng: &mut Rng, most: i64) -> (Vec<i64>, Vec<i32>) {
