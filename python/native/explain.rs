@@ -62,7 +62,7 @@ pub unsafe fn explain(
         Refusal::OutOfMemory => return PyMemoryError::new_err("out of memory"),
         Refusal::LevelUnavailable => (Class::Error, refusal.to_string()),
         Refusal::TypeMismatch { .. } | Refusal::UnsupportedType { .. } => {
-            (Class::Dtype, unfit_types(refusal, is_on_device, &arguments))
+            (Class::Dtype, unfit_types(refusal, &arguments))
         }
         _ => (Class::Argument, refusal.to_string()),
     };
@@ -100,19 +100,14 @@ fn overlap(arg: &str, arguments: &[(&str, &Tensor)]) -> String {
 }
 
 /// Says what is wrong with the types of elements.
-fn unfit_types(refusal: Refusal, is_on_device: bool, arguments: &[(&str, &Tensor)]) -> String {
+fn unfit_types(refusal: Refusal, arguments: &[(&str, &Tensor)]) -> String {
     let of = |tensor: &Tensor| Dtype::new(tensor.dtype_code, tensor.dtype_bits);
     let first = arguments.first().map(|(_, tensor)| of(tensor));
     // A product of bytes has a result of another type, and so have reductions.
-    let is_of_first = match refusal {
-        Refusal::UnsupportedType { arg: "a" } => is_on_device,
-        Refusal::UnsupportedType { arg: "x" } => true,
-        _ => false,
-    };
+    let is_of_first = matches!(refusal, Refusal::UnsupportedType { arg: "x" });
     match first {
         Some(first) if is_of_first || arguments.iter().all(|(_, tensor)| of(tensor) == first) => {
             let advice = match first.code {
-                _ if is_on_device => " on CUDA devices",
                 code::INT | code::UINT => "; diptych.astype converts them",
                 code::BOOL => "; convert them with NumPy or PyTorch first",
                 _ => "",

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import cuda
 import diptych
 from conftest import raises
 from test_mixed_products import BYTES, INTEGERS
@@ -130,17 +129,3 @@ def test_outer_products_of_other_types():
             diptych.outer(v, v)
         with raises(diptych.DtypeError, f"ger: arrays of type {name} are not supported"):
             diptych.ger(1, v, v, np.ones((3, 3), name))
-
-
-@pytest.mark.skipif(cuda.FOLDER is None, reason="DIPTYCH_STAND_IN is not set")
-@pytest.mark.parametrize("x, y", [("float16", "float16"), ("int8", "int8"), ("uint8", "int8"), ("int64", "int64")])
-def test_arrays_on_a_device(x, y):
-    a, b = (cuda.Array(cuda.put(np.ones((2, 2), t)).host) for t in (x, y))
-    for function in (diptych.matmul, diptych.gemm, diptych.dot):
-        with raises(diptych.DtypeError, f"{function.__name__}: arrays of type {x} are not supported on CUDA devices"):
-            function(a, b)
-    v, out = (cuda.Array(cuda.put(np.ones(shape, x)).host) for shape in ((2,), (2, 2)))
-    with raises(diptych.DtypeError, f"outer: arrays of type {x} are not supported on CUDA devices"):
-        diptych.outer(v, v)
-    with raises(diptych.DtypeError, f"ger: arrays of type {x} are not supported on CUDA devices"):
-        diptych.ger(1, v, v, out)
