@@ -61,6 +61,37 @@ static int tensors(void)
     return failed;
 }
 
+/* Reductions over each axis of a tensor of 16-bit floats or of integers, and of its columns. */
+static int small_types(void)
+{
+    static double memory[2][16 * 20 * 24];
+    static const uint8_t codes[3] = {2, 4, 0}, bits[3] = {16, 16, 8};
+    int failed = 0;
+    for (int type = 0; type < 3; type++) {
+        for (int32_t axis = 0; axis < 3; axis++) {
+            dpt_tensor x = scattered(memory[0], bits[type]), out = scattered(memory[1], bits[type]);
+            int64_t shape[2] = {axis == 0 ? 20 : 16, axis == 2 ? 20 : 24};
+            x.dtype_code = out.dtype_code = codes[type];
+            x.strides = axis == 1 ? NULL : x.strides;
+            out.ndim = 2;
+            out.shape = shape;
+            out.strides = NULL;
+            failed += dpt_max(NULL, &x, 1, &axis, &out) != DPT_OK;
+            failed += dpt_prod(NULL, &x, 1, &axis, &out) != DPT_OK;
+            if (codes[type] != 0) {
+                failed += dpt_var(NULL, &x, 1, &axis, 0, &out) != DPT_OK;
+                failed += dpt_nrm2(NULL, &x, 1, &axis, &out) != DPT_OK;
+                failed += dpt_logsumexp(NULL, &x, 1, &axis, &out) != DPT_OK;
+            }
+            out.dtype_code = 0;
+            out.dtype_bits = 64;
+            failed += dpt_argmin(NULL, &x, 1, &axis, &out) != DPT_OK;
+            failed += dpt_count_nonzero(NULL, &x, 1, &axis, &out) != DPT_OK;
+        }
+    }
+    return failed;
+}
+
 static void *body(void *unused)
 {
     static uint64_t got[2][BITS_FAMILIES];
@@ -71,7 +102,7 @@ static void *body(void *unused)
     exec.struct_size = sizeof exec;
     exec.workspace = workspace;
     exec.workspace_size = sizeof workspace;
-    wrong = bits_run(NULL, got) + tensors();
+    wrong = bits_run(NULL, got) + tensors() + small_types();
     wrong += dpt_fingerprint(&exec, &hash) != DPT_OK || hash != DPT_FINGERPRINT;
     return unused;
 }
