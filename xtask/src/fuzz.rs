@@ -1,6 +1,6 @@
 //! The fuzz targets of fuzz/: built by the nightly compiler with AddressSanitizer and coverage, run for a
 //! time, each from the corpus in the repository. What they check is in tests/src/hostile.
-pub use crate::command::missing_nightly as missing;
+use crate::command::missing_nightly as missing;
 use crate::command::{cmd, other_toolchain, output, run};
 use crate::paths;
 use crate::sanitize::{OUTLINED, TRIPLE};

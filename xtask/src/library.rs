@@ -110,10 +110,14 @@ pub fn cargo_build(name: &str, features: &[&str]) -> Result<PathBuf> {
         "{cargo} rustc --quiet --profile dist --package diptych-ffi --lib --crate-type staticlib
          --no-default-features --features {PRECOMPILED} {features...} --target-dir {target}"
     );
-    // Symbols with types: a profiler tells the kernels of f32 and f64 apart.
-    let own = env::var("RUSTFLAGS").unwrap_or_default();
-    run(build.env("RUSTFLAGS", own + " -Csymbol-mangling-version=v0"))?;
+    run(build.env("RUSTFLAGS", rust_flags()))?;
     Ok(target.join("dist/libdiptych_ffi.a"))
+}
+
+/// The flags of all crates of the libraries: symbols with types, so that a profiler tells the kernels of f32 and f64 apart.
+pub fn rust_flags() -> String {
+    let own = env::var("RUSTFLAGS").unwrap_or_default();
+    own + " -Csymbol-mangling-version=v0"
 }
 
 /// `prefix` before the name of each exported function: an option of the linker or of objcopy for each.

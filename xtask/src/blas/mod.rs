@@ -3,7 +3,7 @@ mod netlib;
 mod python;
 
 use crate::command::{cargo_path, cmd, run, sh};
-use crate::library::{Library, lock};
+use crate::library::{Library, lock, rust_flags};
 use crate::{ctests, paths};
 use anyhow::{Result, ensure};
 use fs_err as fs;
@@ -34,13 +34,15 @@ const ROUTINES: [&str; 12] = [
 pub fn build() -> Result<PathBuf> {
     eprintln!("building {NAME} (a minute or two the first time)");
     let _lock = lock("diptych-blas")?;
-    let (cargo, target) = (cargo_path(), paths::target().join("diptych-build/blas"));
+    // With the same features and flags as the C library, whose kernels are then not compiled again.
+    let (cargo, target) = (cargo_path(), paths::target().join("diptych-build/std"));
     // The library is never unloaded, because threads of its pool may be running its code.
     let link = format!("link-arg=-Wl,-soname,{NAME},-z,nodelete,-z,relro,-z,now");
-    sh!(
+    let mut build = cmd!(
         "{cargo} rustc --quiet --profile dist --package diptych-blas --lib --crate-type cdylib --target-dir {target} --
          -C {link}"
-    )?;
+    );
+    run(build.env("RUSTFLAGS", rust_flags()))?;
     let dir = paths::target().join("diptych-lib");
     fs::create_dir_all(&dir)?;
     // Moved into place: a program may be running with the old one.
