@@ -23,14 +23,23 @@ pub unsafe fn convert<D: Device>(device: &D, x: &Tensor, out: &Tensor) -> Result
     if unsafe { !check_convert(x, out, Location::Device, &mut job)? } {
         return Ok(());
     }
-    let number = Location::HostOnly.holds(x.device_type).then(|| {
-        let mut bytes = [0; 8];
-        // SAFETY: the caller vouches for the number, which has no more bytes.
-        unsafe { ptr::copy_nonoverlapping(job.loops.first[1], bytes.as_mut_ptr(), job.of.size()) };
-        u64::from_ne_bytes(bytes)
-    });
+    let number = Location::HostOnly
+        .holds(x.device_type)
+        // SAFETY: the caller vouches for the number.
+        .then(|| unsafe { bits_at(job.loops.first[1], job.of.size()) });
     // SAFETY: as the caller's.
     unsafe { copy(device, job, number) }
+}
+
+/// Returns the bits of a number of `size` bytes, at most 8, in memory of the host.
+///
+/// # Safety
+/// `p` must be valid for reading it.
+pub unsafe fn bits_at(p: *const u8, size: usize) -> u64 {
+    let mut bytes = [0; 8];
+    // SAFETY: as the caller's.
+    unsafe { ptr::copy_nonoverlapping(p, bytes.as_mut_ptr(), size) };
+    u64::from_ne_bytes(bytes)
 }
 
 /// Launches a copy, once for each index of the loops that no launch has. With a number, that is copied instead of `x`.

@@ -4,6 +4,7 @@ mod reduce;
 
 pub(super) use reduce::reduce;
 
+use super::convert::bits_at;
 use super::elementwise::{Argument, launch_loops};
 use core::ptr;
 use diptych::backend::tensor::{
@@ -47,11 +48,9 @@ fn array(of: IntegerType, argument: Argument) -> Source {
 /// # Safety
 /// The argument must point to a number of this type.
 unsafe fn number(of: IntegerType, argument: Argument) -> Source {
-    let mut bytes = [0; 8];
-    // SAFETY: as the caller's; no type has more bytes.
-    unsafe { ptr::copy_nonoverlapping(argument.p, bytes.as_mut_ptr(), of.size()) };
     Source {
-        number: u64::from_le_bytes(bytes),
+        // SAFETY: as the caller's.
+        number: unsafe { bits_at(argument.p, of.size()) },
         ..NONE
     }
 }
