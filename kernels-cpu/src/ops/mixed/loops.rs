@@ -261,6 +261,9 @@ impl Loops<'_> {
     }
 }
 
+/// In place, there is room for the widest sums of columns of each row.
+const _: () = assert!(MAX_TILE_BYTES / size_of::<u64>() / IN_PLACE_ROWS >= MAX_NR);
+
 /// Computes a product from A and B as they are: one without scratch memory, which is slow, or one of few rows.
 ///
 /// # Safety
