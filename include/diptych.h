@@ -1402,8 +1402,9 @@ dpt_status dpt_lsq_grad_f64_workspace(const struct dpt_exec *exec, int64_t m, in
  *            the GPU as exec->device says; with DPT_DEVICE_AUTO it does if a tensor is in device or
  *            managed memory. Arrays must then be in device or managed memory, and scalars in plain
  *            or page-locked memory, which is read before the call returns. An input without axes,
- *            of an elementwise operation or of dpt_convert, may be in any of these. Reductions of
- *            integers over more than eight axes that cannot be merged are DPT_UNSUPPORTED there.
+ *            of an elementwise operation or of dpt_convert, may be in any of these. On the GPU, a
+ *            reduction of integers over more than eight axes that cannot be merged is
+ *            DPT_UNSUPPORTED.
  * Scratch    On the CPU optional: reductions over several axes, or of many vectors of float16 or
  *            bfloat16, are faster with a buffer of up to 4 MiB for each thread, in exec->workspace
  *            or the thread's own. Any size is accepted.
