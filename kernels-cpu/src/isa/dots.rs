@@ -162,19 +162,60 @@ mod x86 {
     }
     dot! {
         /// Products of 64 bits from those of 32.
-        I64x4: i64 [__m256i], i64 [__m256i; 4],
-        zero _mm256_setzero_si256(), load_sums _mm256_loadu_si256, store_sums _mm256_storeu_si256, add _mm256_add_epi64,
-        load _mm256_loadu_si256, splat _mm256_set1_epi64x, dot mul_add_i64
+        I64x4: i64 [__m256i], i64 [SplitSums; 4],
+        zero SplitSums { low: _mm256_setzero_si256(), cross: _mm256_setzero_si256() },
+        load_sums load_split, store_sums store_split, add add_split,
+        load _mm256_loadu_si256, splat _mm256_set1_epi64x, dot mul_add_split
     }
 
-    /// sums + a b, modulo 2^64: low low + 2^32 (low high + high low).
+    /// Sums modulo 2^64 that are not yet put together: low + 2^32 (the upper + the lower half of cross).
+    #[derive(Clone, Copy)]
+    pub struct SplitSums {
+        /// Sums of the products of lower halves.
+        low: __m256i,
+        /// Sums of the products of a lower and an upper half, modulo 2^32.
+        cross: __m256i,
+    }
+
+    /// # Safety
+    /// `p` must be valid for reading a register.
     #[inline(always)]
-    unsafe fn mul_add_i64(sums: __m256i, a: __m256i, b: __m256i) -> __m256i {
+    unsafe fn load_split(p: *const __m256i) -> SplitSums {
+        SplitSums {
+            low: _mm256_loadu_si256(p),
+            cross: _mm256_setzero_si256(),
+        }
+    }
+
+    /// # Safety
+    /// `p` must be valid for writing a register.
+    #[inline(always)]
+    unsafe fn store_split(p: *mut __m256i, SplitSums { low, cross }: SplitSums) {
+        let both = _mm256_add_epi32(cross, _mm256_srli_epi64::<32>(cross));
+        _mm256_storeu_si256(p, _mm256_add_epi64(low, _mm256_slli_epi64::<32>(both)));
+    }
+
+    /// # Safety
+    /// The machine must have AVX2.
+    #[inline(always)]
+    unsafe fn add_split(x: SplitSums, y: SplitSums) -> SplitSums {
+        SplitSums {
+            low: _mm256_add_epi64(x.low, y.low),
+            cross: _mm256_add_epi32(x.cross, y.cross),
+        }
+    }
+
+    /// sums + a b.
+    ///
+    /// # Safety
+    /// The machine must have AVX2.
+    #[inline(always)]
+    unsafe fn mul_add_split(sums: SplitSums, a: __m256i, b: __m256i) -> SplitSums {
         let swapped = _mm256_shuffle_epi32::<0b10_11_00_01>(b);
-        let cross = _mm256_mullo_epi32(a, swapped);
-        // The sum of the two cross products, in the upper half of each lane.
-        let high = _mm256_slli_epi64::<32>(_mm256_add_epi32(cross, _mm256_srli_epi64::<32>(cross)));
-        _mm256_add_epi64(sums, _mm256_add_epi64(_mm256_mul_epu32(a, b), high))
+        SplitSums {
+            low: _mm256_add_epi64(sums.low, _mm256_mul_epu32(a, b)),
+            cross: _mm256_add_epi32(sums.cross, _mm256_mullo_epi32(a, swapped)),
+        }
     }
 }
 #[cfg(target_arch = "x86_64")]

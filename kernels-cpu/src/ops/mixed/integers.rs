@@ -213,7 +213,7 @@ mod x86 {
         }
         avx2_i64: dots::I64x4 {
             a: Whole<i64>, b: Whole<i64>, start: [], in_place: in_place::<i64, i64, i64>,
-            level: target_feature(enable = "avx2,fma,f16c"), rows: [1 2 3 4], registers: [1 2],
+            level: target_feature(enable = "avx2,fma,f16c"), rows: [1 2 3 4 5], registers: [1],
         }
         avx512_i64: dots::I64x8 {
             a: Whole<i64>, b: Whole<i64>, start: [], in_place: in_place::<i64, i64, i64>,
