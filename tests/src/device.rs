@@ -119,7 +119,8 @@ pub fn all() -> Vec<Config> {
     vec![all.swap_remove(turn)]
 }
 
-/// Whether the device suite runs all of its cases: `DIPTYCH_FULL`, set to anything but 0. `cargo xtask check` sets it.
+/// Whether the device suite runs all of its cases: `DIPTYCH_FULL`, set to anything but 0, as the step `device` of
+/// `cargo xtask check` does.
 pub fn is_full() -> bool {
     std::env::var_os("DIPTYCH_FULL").is_some_and(|value| !value.is_empty() && value != "0")
 }

@@ -42,6 +42,7 @@ const STEPS: &[Step] = &[
     ("bare", freestanding::bare::run_all),
     ("musl", musl::run_all),
     ("aarch64", aarch64::programs),
+    ("device", device),
     ("fuzz", || fuzz::fuzz(&fuzz::Options::bounded())),
 ];
 
@@ -90,14 +91,10 @@ fn build_ahead() -> Result<()> {
     blas::build().map(drop)
 }
 
-/// What `cargo test` runs, and what it leaves out: the packages that are no default members, the unit tests of the
-/// kernels and of the C interface, and the device suite at its full length.
+/// What `cargo test` runs, and what it leaves out: the packages that are no default members, and the unit tests of the kernels
+/// and of the C interface.
 fn tests() -> Result<()> {
-    show(
-        cargo()
-            .args(["test", "--workspace"])
-            .env("DIPTYCH_FULL", "1"),
-    )?;
+    show(cargo().args(["test", "--workspace"]))?;
     // In one command, for the features of all packages: crates that are compiled are then compiled already.
     show(cargo().args([
         "test",
@@ -108,6 +105,16 @@ fn tests() -> Result<()> {
         "--package",
         "diptych-ffi",
     ]))
+}
+
+/// The device suite at its full length. Its cases are in `tests` already; this takes as long as half of those, so it is
+/// one of the last steps.
+fn device() -> Result<()> {
+    show(
+        cargo()
+            .args(["test", "--workspace", "--test", "device"])
+            .env("DIPTYCH_FULL", "1"),
+    )
 }
 
 fn clippy() -> Result<()> {

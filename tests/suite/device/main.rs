@@ -3,8 +3,8 @@
 //! The cases are the files of `conformance`, `properties` and `contract`, included here with the emulator as
 //! `backend`. Successive cases use different schedules and numbers of multiprocessors.
 //!
-//! `DIPTYCH_FULL=1`, which `cargo xtask check` sets, adds what takes a minute more: every case under every schedule,
-//! and every barrier left out in turn.
+//! `DIPTYCH_FULL=1`, which the step `device` of `cargo xtask check` sets, adds what takes minutes more: every case under
+//! every schedule, and every barrier left out in turn.
 //!
 //! `DIPTYCH_DEVICE=cuda` runs the same cases on the GPU of the machine, through the driver.
 
