@@ -75,6 +75,20 @@ pub trait Access<M: Storage>: Register {
             unsafe { *p.offset(i as isize * inc) = x };
         }
     }
+    /// Takes each lane as two elements of half its size, and returns the first of each lane and the second, as `load` would.
+    #[inline(always)]
+    fn split(self, pairs: Self::V) -> (Self::V, Self::V) {
+        const { assert!(2 * Self::N * size_of::<M>() == size_of::<Self::V>()) };
+        const { assert!(Self::N <= MAX_LANES) };
+        let elements = (&raw const pairs).cast::<M>();
+        let mut halves = [[M::default(); MAX_LANES]; 2];
+        for i in 0..2 * Self::N {
+            // SAFETY: a register has 2N of these elements, of any bits.
+            halves[i % 2][i / 2] = unsafe { elements.add(i).read() };
+        }
+        // SAFETY: the buffers have at least N elements.
+        unsafe { (self.load(halves[0].as_ptr()), self.load(halves[1].as_ptr())) }
+    }
     /// Like `store`, with a non-temporal store where the level has one ([`Simd::HAS_NON_TEMPORAL_STORES`]). [`Simd::fence`] must
     /// follow.
     ///

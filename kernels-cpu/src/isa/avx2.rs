@@ -244,7 +244,7 @@ avx2!(f64, __m256d, __m256i, 4, masks MASKS_64, set1 _mm256_set1_pd, first _mm25
 
 /// Loads and stores of eight 16-bit elements. AVX2 has no masked loads and stores of fewer.
 macro_rules! half {
-    ($M:ty, widen $widen:ident, round $round:ident) => {
+    ($M:ty, widen $widen:ident, split $split:ident, round $round:ident) => {
         impl Access<$M> for Avx2<f32> {
             #[inline(always)]
             unsafe fn load(self, p: *const $M) -> __m256 {
@@ -265,6 +265,11 @@ macro_rules! half {
             unsafe fn store_partial(self, p: *mut $M, n: usize, v: __m256) {
                 // SAFETY: the caller vouches for n <= 8 elements; the token for the instructions.
                 unsafe { store_words(p.cast(), n, $round(v)) }
+            }
+            #[inline(always)]
+            fn split(self, pairs: __m256) -> (__m256, __m256) {
+                // SAFETY: the token vouches for the instructions.
+                unsafe { $split(_mm256_castps_si256(pairs)) }
             }
             #[inline(always)]
             unsafe fn stream(self, p: *mut $M, v: __m256) {
@@ -366,5 +371,28 @@ unsafe fn round_bf16(v: __m256) -> __m128i {
     }
 }
 
-half!(f16, widen widen_f16, round round_f16);
-half!(bf16, widen widen_bf16, round round_bf16);
+#[inline(always)]
+unsafe fn split_f16(pairs: __m256i) -> (__m256, __m256) {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        let first = _mm256_and_si256(pairs, _mm256_set1_epi32(0xFFFF));
+        // `packus` works in each 128-bit half.
+        let packed = _mm256_packus_epi32(first, _mm256_srli_epi32::<16>(pairs));
+        let halves = _mm256_permute4x64_epi64::<0b11_01_10_00>(packed);
+        let second = _mm256_extracti128_si256::<1>(halves);
+        (widen_f16(_mm256_castsi256_si128(halves)), widen_f16(second))
+    }
+}
+
+#[inline(always)]
+unsafe fn split_bf16(pairs: __m256i) -> (__m256, __m256) {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        let second = _mm256_and_si256(pairs, _mm256_set1_epi32(!0xFFFF));
+        let first = _mm256_slli_epi32::<16>(pairs);
+        (_mm256_castsi256_ps(first), _mm256_castsi256_ps(second))
+    }
+}
+
+half!(f16, widen widen_f16, split split_f16, round round_f16);
+half!(bf16, widen widen_bf16, split split_bf16, round round_bf16);

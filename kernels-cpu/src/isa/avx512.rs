@@ -244,7 +244,7 @@ avx512!(Avx512Half, half Avx512Half, f64, __m256d, __mmask8, 4 x 8, set1 _mm256_
 
 /// Loads and stores of sixteen 16-bit elements.
 macro_rules! half {
-    ($M:ty, widen $widen:ident, round $round:ident) => {
+    ($M:ty, widen $widen:ident, split $split:ident, round $round:ident) => {
         impl Access<$M> for Avx512<f32> {
             #[inline(always)]
             unsafe fn load(self, p: *const $M) -> __m512 {
@@ -265,6 +265,11 @@ macro_rules! half {
             unsafe fn store_partial(self, p: *mut $M, n: usize, v: __m512) {
                 // SAFETY: masked lanes are not accessed; the caller vouches for the others.
                 unsafe { _mm256_mask_storeu_epi16(p.cast(), self.first_lanes(n), $round(v)) }
+            }
+            #[inline(always)]
+            fn split(self, pairs: __m512) -> (__m512, __m512) {
+                // SAFETY: the token vouches for the instructions.
+                unsafe { $split(_mm512_castps_si512(pairs)) }
             }
             #[inline(always)]
             unsafe fn stream(self, p: *mut $M, v: __m512) {
@@ -309,5 +314,24 @@ unsafe fn round_bf16(v: __m512) -> __m256i {
     }
 }
 
-half!(f16, widen widen_f16, round round_f16);
-half!(bf16, widen widen_bf16, round round_bf16);
+#[inline(always)]
+unsafe fn split_f16(pairs: __m512i) -> (__m512, __m512) {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        let second = _mm512_cvtepi32_epi16(_mm512_srli_epi32::<16>(pairs));
+        (widen_f16(_mm512_cvtepi32_epi16(pairs)), widen_f16(second))
+    }
+}
+
+#[inline(always)]
+unsafe fn split_bf16(pairs: __m512i) -> (__m512, __m512) {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        let second = _mm512_and_si512(pairs, _mm512_set1_epi32(!0xFFFF));
+        let first = _mm512_slli_epi32::<16>(pairs);
+        (_mm512_castsi512_ps(first), _mm512_castsi512_ps(second))
+    }
+}
+
+half!(f16, widen widen_f16, split split_f16, round round_f16);
+half!(bf16, widen widen_bf16, split split_bf16, round round_bf16);

@@ -268,7 +268,7 @@ neon!(f64, float64x2_t, u64, uint64x2_t, 2, 16, set1 vdupq_n_f64, lane vgetq_lan
 
 /// Loads and stores of four 16-bit elements; fewer go through the stack.
 macro_rules! half {
-    ($M:ty, widen $widen:ident, round $round:ident) => {
+    ($M:ty, widen $widen:ident, split $split:ident, round $round:ident) => {
         impl Access<$M> for Neon<f32> {
             #[inline(always)]
             unsafe fn load(self, p: *const $M) -> float32x4_t {
@@ -283,6 +283,11 @@ macro_rules! half {
                     p.copy_to_nonoverlapping(buffer.as_mut_ptr(), n);
                     self.load(buffer.as_ptr())
                 }
+            }
+            #[inline(always)]
+            fn split(self, pairs: float32x4_t) -> (float32x4_t, float32x4_t) {
+                // SAFETY: the token vouches for the instructions.
+                unsafe { $split(vreinterpretq_u32_f32(pairs)) }
             }
             #[inline(always)]
             unsafe fn store(self, p: *mut $M, v: float32x4_t) {
@@ -345,5 +350,24 @@ unsafe fn round_bf16(v: float32x4_t) -> uint16x4_t {
     }
 }
 
-half!(f16, widen widen_f16, round round_f16);
-half!(bf16, widen widen_bf16, round round_bf16);
+#[inline(always)]
+unsafe fn split_f16(pairs: uint32x4_t) -> (float32x4_t, float32x4_t) {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        let second = vshrn_n_u32::<16>(pairs);
+        (widen_f16(vmovn_u32(pairs)), widen_f16(second))
+    }
+}
+
+#[inline(always)]
+unsafe fn split_bf16(pairs: uint32x4_t) -> (float32x4_t, float32x4_t) {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        let second = vandq_u32(pairs, vdupq_n_u32(!0xFFFF));
+        let first = vshlq_n_u32::<16>(pairs);
+        (vreinterpretq_f32_u32(first), vreinterpretq_f32_u32(second))
+    }
+}
+
+half!(f16, widen widen_f16, split split_f16, round round_f16);
+half!(bf16, widen widen_bf16, split split_bf16, round round_bf16);

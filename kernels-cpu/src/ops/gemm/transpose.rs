@@ -36,13 +36,43 @@ pub unsafe fn transpose<S: Simd + Access<M>, M: Storage>(
         // SAFETY: the caller vouches for this row.
         v[s.unzip_slot(I)] = unsafe { load(s, p.wrapping_offset(I as isize * rs), cols) };
     });
-    v = unzip_pass::<S, 8>(s, v);
-    v = unzip_pass::<S, 4>(s, v);
-    v = unzip_pass::<S, 2>(s, v);
-    v = unzip_pass::<S, 1>(s, v);
+    v = unzip::<S>(s, v);
     each_row!(|I| if I < S::N && I < cols {
         // SAFETY: the caller vouches for the room.
         unsafe { store(s, out.wrapping_offset(I as isize * out_rs), width, v[I]) };
+    });
+}
+
+/// As [`transpose`], of N rows of 2N elements that are half as large as those of arithmetic and are moved in pairs. Rows from
+/// `rows` on are not read; what stands in their place is unspecified.
+///
+/// # Safety
+/// As [`transpose`]; `rows` is not 0.
+#[inline(always)]
+pub unsafe fn transpose_pairs<S: Simd + Access<M>, M: Storage>(
+    s: S,
+    (p, rs): (*const M, isize),
+    rows: usize,
+    (out, out_rs): (*mut S::T, isize),
+    width: usize,
+) {
+    const { assert!(2 * S::N * size_of::<M>() == size_of::<S::V>()) };
+    let mut v = [s.splat(S::T::ZERO); MAX_LANES];
+    each_row!(|I| if I < S::N {
+        let row = if I < rows { I } else { 0 };
+        let pairs = p.wrapping_offset(row as isize * rs).cast::<S::V>();
+        // SAFETY: the caller vouches for this row, which is as long as a register.
+        v[s.unzip_slot(I)] = unsafe { pairs.read_unaligned() };
+    });
+    v = unzip::<S>(s, v);
+    each_row!(|I| if I < S::N {
+        let (first, second) = <S as Access<M>>::split(s, v[I]);
+        let to = out.wrapping_offset(2 * I as isize * out_rs);
+        // SAFETY: the caller vouches for the room.
+        unsafe {
+            store(s, to, width, first);
+            store(s, to.wrapping_offset(out_rs), width, second);
+        }
     });
 }
 
@@ -103,6 +133,15 @@ pub fn finish<S: Simd>(s: S, v: &[S::V; MAX_LANES], first: usize) -> [S::V; 4] {
         (a, b) = (s.unzip(a[0], a[1], 1).into(), s.unzip(b[0], b[1], 1).into());
     }
     [a[0], a[1], b[0], b[1]]
+}
+
+/// All passes of the transposition: the rows, each in its slot, become the columns.
+#[inline(always)]
+fn unzip<S: Simd>(s: S, v: [S::V; MAX_LANES]) -> [S::V; MAX_LANES] {
+    let v = unzip_pass::<S, 8>(s, v);
+    let v = unzip_pass::<S, 4>(s, v);
+    let v = unzip_pass::<S, 2>(s, v);
+    unzip_pass::<S, 1>(s, v)
 }
 
 /// A pass of the transposition, on groups of 2 `W` registers whose lanes are in blocks of 2 `W`. Unzips neighbouring

@@ -117,11 +117,15 @@ impl Loops<'_> {
         kc: usize,
         out: *mut u8,
     ) {
-        /// A whole number of blocks of steps of all routines.
-        const CHUNK: usize = 64;
+        /// The lines of so many rows stay in L1 whatever the distance between them is.
+        const CHUNK: usize = 8;
         let r = self.routines;
         let is_across = from.rs.unsigned_abs() < from.cs.unsigned_abs();
-        let chunk = if is_across { CHUNK } else { r.segment };
+        let chunk = if is_across {
+            CHUNK.next_multiple_of(r.steps())
+        } else {
+            r.segment
+        };
         let mut step = 0;
         while step < kc {
             let (segment, first) = (step / r.segment(), step % r.segment());
@@ -334,12 +338,16 @@ mod tests {
         };
         let (a, b) = (operand(m * k, 1), operand(k * n, 2));
         let c_bytes = r.sum_bytes;
-        let product = |c: &mut [u8]| MixedGemm {
+        let product = |c: &mut [u8], is_b_transposed: bool| MixedGemm {
             m,
             n,
             k,
             a: Matrix::new(a.as_ptr(), (k * bytes) as isize, bytes as isize),
-            b: Matrix::new(b.as_ptr(), (n * bytes) as isize, bytes as isize),
+            b: if is_b_transposed {
+                Matrix::new(b.as_ptr(), bytes as isize, (k * bytes) as isize)
+            } else {
+                Matrix::new(b.as_ptr(), (n * bytes) as isize, bytes as isize)
+            },
             packed_b: None,
             c: Matrix::new(c.as_mut_ptr(), (n * c_bytes) as isize, c_bytes as isize),
             is_plain: false,
@@ -348,18 +356,24 @@ mod tests {
                 ..Finish::NONE
             },
         };
-        let mut in_place = vec![1; m * n * c_bytes];
-        // SAFETY: the machine has the level; the arrays hold the matrices.
-        unsafe { run_in_place(r, &product(&mut in_place)) };
-        for geometry in [Geometry::of_this_machine(), TINY] {
-            let mut blocked = vec![2; m * n * c_bytes];
-            let blocks = Blocks::new(&geometry, r, (m, n, k));
-            let mut scratch = vec![0_u8; blocks.scratch_bytes()];
-            let scratch = scratch.as_mut_ptr();
-            let aligned = scratch.wrapping_add(scratch.align_offset(LINE));
-            // SAFETY: as above; the scratch memory is as large as the blocks need.
-            unsafe { run(r, &blocks, &product(&mut blocked), aligned) };
-            assert!(in_place == blocked, "{m} x {n}, k = {k}, {geometry:?}");
+        for is_b_transposed in [false, true] {
+            let mut in_place = vec![1; m * n * c_bytes];
+            // SAFETY: the machine has the level; the arrays hold the matrices.
+            unsafe { run_in_place(r, &product(&mut in_place, is_b_transposed)) };
+            for geometry in [Geometry::of_this_machine(), TINY] {
+                let mut blocked = vec![2; m * n * c_bytes];
+                let blocks = Blocks::new(&geometry, r, (m, n, k));
+                let mut scratch = vec![0_u8; blocks.scratch_bytes()];
+                let scratch = scratch.as_mut_ptr();
+                let aligned = scratch.wrapping_add(scratch.align_offset(LINE));
+                let p = product(&mut blocked, is_b_transposed);
+                // SAFETY: as above; the scratch memory is as large as the blocks need.
+                unsafe { run(r, &blocks, &p, aligned) };
+                assert!(
+                    in_place == blocked,
+                    "{m} x {n}, k = {k}, B transposed: {is_b_transposed}, {geometry:?}"
+                );
+            }
         }
     }
 
@@ -370,6 +384,8 @@ mod tests {
             for extensions in [Extensions::NONE, extensions] {
                 for size in [
                     (1, 1, 1),
+                    (1, 300, 70),
+                    (2, 90, 1057),
                     (3, 130, 40),
                     (7, 17, 33),
                     (40, 70, 1100),

@@ -16,8 +16,8 @@ use crate::element::Storage;
 use crate::half::{bf16, f16};
 use crate::level::Level;
 use crate::matrix::Matrix;
-use crate::ops::gemm::transpose::transpose;
-use crate::ops::{load, prefers_small_code, store};
+use crate::ops::gemm::transpose::transpose_pairs;
+use crate::ops::{prefers_small_code, store};
 use crate::simd::{Access, Simd};
 
 pub use crate::ops::order::{HALF_BLOCK as BLOCK, HALF_SEGMENT as SEGMENT};
@@ -165,7 +165,7 @@ fn add<S: Simd<T = f32>, const MR: usize, const NV: usize>(
     }
 }
 
-/// Packs `count` rows, widened: step by step, padded with zeros to `width` rows.
+/// Packs `count` rows, widened: step by step, each step padded to `width` rows, which are less than a register more.
 ///
 /// # Safety
 /// As [`Pack`](super::routines::Pack).
@@ -180,50 +180,88 @@ pub unsafe fn pack<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
 ) {
     let bytes = size_of::<M>() as isize;
     if from.rs == bytes {
-        for k in 0..kc {
-            let (row, to) = (from.at(0, k).cast::<M>(), out.wrapping_add(k * width));
-            let mut i = 0;
-            while i < count {
-                let v = load(s, row.wrapping_add(i), count - i);
-                // What a whole register writes beyond the row is written again.
-                let is_inside = (kc - k) * width >= i + S::N;
-                store(
-                    s,
-                    to.wrapping_add(i),
-                    if is_inside { S::N } else { width - i },
-                    v,
-                );
-                i += S::N;
-            }
+        return pack_steps::<S, M>(s, from, count, kc, width, out);
+    }
+    if from.cs == bytes && kc >= 2 * S::N {
+        return pack_rows::<S, M>(s, from, count, kc, width, out);
+    }
+    for k in 0..kc {
+        let to = out.wrapping_add(k * width);
+        for i in 0..width {
+            let value = if i < count {
+                (*from.at(i, k).cast::<M>()).into_compute()
+            } else {
+                0.0
+            };
+            to.wrapping_add(i).write(value);
         }
-    } else if from.cs == bytes {
-        for i in (0..count).step_by(S::N) {
-            let rows = S::N.min(count - i);
-            for k in (0..kc).step_by(S::N) {
-                let steps = S::N.min(kc - k);
-                let block = (from.at(i, k).cast::<M>(), from.rs / bytes);
-                let to = (out.wrapping_add(k * width + i), width as isize);
-                // What a whole register writes beyond a row is written again, unless a row has several.
-                let is_inside = (kc - k).saturating_sub(S::N) * width >= S::N;
-                let len = if width <= S::N && is_inside {
-                    S::N
-                } else {
-                    S::N.min(width - i)
-                };
-                transpose(s, block, (rows, steps), to, len);
-            }
+    }
+}
+
+/// [`pack`], where the elements of a step are contiguous.
+///
+/// # Safety
+/// As [`pack`].
+#[inline(always)]
+unsafe fn pack_steps<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
+    s: S,
+    from: Matrix<*const u8>,
+    count: usize,
+    kc: usize,
+    width: usize,
+    out: *mut f32,
+) {
+    let whole = count / S::N * S::N;
+    let end = out.wrapping_add(kc * width);
+    for k in 0..kc {
+        let (row, to) = (from.at(0, k).cast::<M>(), out.wrapping_add(k * width));
+        let mut i = 0;
+        while i < whole {
+            s.store(to.wrapping_add(i), s.load(row.wrapping_add(i)));
+            i += S::N;
         }
-    } else {
-        for k in 0..kc {
-            let to = out.wrapping_add(k * width);
-            for i in 0..width {
-                let value = if i < count {
-                    (*from.at(i, k).cast::<M>()).into_compute()
-                } else {
-                    0.0
-                };
-                to.wrapping_add(i).write(value);
-            }
+        if whole < count {
+            let v = s.load_partial(row.wrapping_add(whole), count - whole);
+            let to = to.wrapping_add(whole);
+            // What a whole register writes beyond the step is written again.
+            let is_inside = to.wrapping_add(S::N) <= end;
+            store(s, to, if is_inside { S::N } else { width - whole }, v);
+        }
+    }
+}
+
+/// [`pack`], where the elements of a row are contiguous and at least two registers.
+///
+/// # Safety
+/// As [`pack`].
+#[inline(always)]
+unsafe fn pack_rows<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
+    s: S,
+    from: Matrix<*const u8>,
+    count: usize,
+    kc: usize,
+    width: usize,
+    out: *mut f32,
+) {
+    let rs = from.rs / size_of::<M>() as isize;
+    let last = kc - 2 * S::N;
+    for i in (0..count).step_by(S::N) {
+        let rows = S::N.min(count - i);
+        let mut k = 0;
+        while k < kc {
+            // The last block may have steps of the one before.
+            let first = k.min(last);
+            // What a whole register writes beyond a step is written again, unless a step has several.
+            let is_inside = (last - first) * width >= S::N;
+            let len = if width <= S::N && is_inside {
+                S::N
+            } else {
+                S::N.min(width - i)
+            };
+            let row = (from.at(i, first).cast::<M>(), rs);
+            let to = (out.wrapping_add(first * width + i), width as isize);
+            transpose_pairs::<S, M>(s, row, rows, to, len);
+            k += 2 * S::N;
         }
     }
 }
@@ -294,6 +332,20 @@ macro_rules! routines {
                 unsafe { pack_lanes::<M>(from, count, kc, width, to) }
             }
 
+            // As above.
+            #[$features]
+            unsafe fn add_panel(block: in_place::Block, panel: *const f32, width: usize) {
+                // SAFETY: as above.
+                unsafe {
+                    in_place::add_columns(
+                        Level::<f32>::token(),
+                        block,
+                        (panel, width as isize),
+                        width,
+                    )
+                }
+            }
+
             #[$features]
             pub unsafe fn sums_in_place<M: Storage<Compute = f32>>(
                 p: &MixedGemm,
@@ -304,7 +356,16 @@ macro_rules! routines {
             ) {
                 let sums = (sums.cast(), pitch / size_of::<f32>());
                 // SAFETY: as above.
-                unsafe { in_place::<_, M>(Level::<M>::token(), p, at, size, sums, pack_b::<M>) }
+                unsafe {
+                    in_place::<_, M>(
+                        Level::<M>::token(),
+                        p,
+                        at,
+                        size,
+                        sums,
+                        (pack_lanes::<M>, add_panel),
+                    )
+                }
             }
 
             const fn of_type<M: Storage<Compute = f32>>() -> Routines {
