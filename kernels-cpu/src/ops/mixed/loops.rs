@@ -117,8 +117,8 @@ impl Loops<'_> {
         kc: usize,
         out: *mut u8,
     ) {
-        /// The lines of so many rows stay in L1 whatever the distance between them is.
-        const CHUNK: usize = 8;
+        /// The lines of so many rows stay in L1, or in L2 where a large power of two is between them.
+        const CHUNK: usize = 16;
         let r = self.routines;
         let is_across = from.rs.unsigned_abs() < from.cs.unsigned_abs();
         let chunk = if is_across {

@@ -5,20 +5,15 @@ use crate::matrix::Matrix;
 
 /// How steps become a word: the steps of a row of A or a column of B that are multiplied together.
 pub trait Words {
+    /// An element in memory.
+    type Element: Copy + Default;
     /// A word.
-    type Word: Copy + PartialEq;
+    type Word: Copy + Default;
     /// The steps in it.
     const STEPS: usize;
-    /// The bytes of an element in memory.
-    const BYTES: usize;
 
-    /// Returns the word of the first steps at `p`, `cs` bytes apart; those that are missing count as 0.
-    ///
-    /// # Safety
-    /// `p` must be valid for reading these elements.
-    unsafe fn word(p: *const u8, cs: isize, steps: usize) -> Self::Word;
-    /// A word of zeros.
-    fn zero() -> Self::Word;
+    /// Returns the word of these steps.
+    fn word(step: impl Fn(usize) -> Self::Element) -> Self::Word;
 }
 
 /// Four bytes, whose highest bits are flipped if `FLIPS`: so a signed byte becomes an unsigned one that is larger by 128.
@@ -35,30 +30,14 @@ pub struct Single<const SIGNED: bool>;
 pub struct Whole<T>(T);
 
 impl<const FLIPS: bool> Words for Bytes<FLIPS> {
+    type Element = u8;
     type Word = u32;
     const STEPS: usize = 4;
-    const BYTES: usize = 1;
 
     #[inline(always)]
-    unsafe fn word(p: *const u8, cs: isize, steps: usize) -> u32 {
-        let word = if cs == 1 && steps >= 4 {
-            p.cast::<u32>().read_unaligned()
-        } else {
-            u32::from_le_bytes(from_fn(|i| {
-                if i < steps {
-                    *p.offset(i as isize * cs)
-                } else {
-                    0
-                }
-            }))
-        };
+    fn word(step: impl Fn(usize) -> u8) -> u32 {
         // Steps that are missing may have any value here: those of the other panel are 0.
-        word ^ if FLIPS { 0x8080_8080 } else { 0 }
-    }
-
-    #[inline(always)]
-    fn zero() -> u32 {
-        0
+        u32::from_le_bytes(from_fn(step)) ^ if FLIPS { 0x8080_8080 } else { 0 }
     }
 }
 
@@ -73,64 +52,42 @@ const fn widened<const SIGNED: bool>(byte: u8) -> u16 {
 }
 
 impl<const SIGNED: bool> Words for Wide<SIGNED> {
+    type Element = u8;
     type Word = u32;
     const STEPS: usize = 2;
-    const BYTES: usize = 1;
 
     #[inline(always)]
-    unsafe fn word(p: *const u8, cs: isize, steps: usize) -> u32 {
-        let low = widened::<SIGNED>(*p);
-        let high = if steps > 1 {
-            widened::<SIGNED>(*p.offset(cs))
-        } else {
-            0
-        };
-        u32::from(low) | u32::from(high) << 16
-    }
-
-    #[inline(always)]
-    fn zero() -> u32 {
-        0
+    fn word(step: impl Fn(usize) -> u8) -> u32 {
+        let [low, high] = from_fn(|i| u32::from(widened::<SIGNED>(step(i))));
+        low | high << 16
     }
 }
 
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 impl<const SIGNED: bool> Words for Single<SIGNED> {
+    type Element = u8;
     type Word = u16;
     const STEPS: usize = 1;
-    const BYTES: usize = 1;
 
     #[inline(always)]
-    unsafe fn word(p: *const u8, _cs: isize, _steps: usize) -> u16 {
-        widened::<SIGNED>(*p)
-    }
-
-    #[inline(always)]
-    fn zero() -> u16 {
-        0
+    fn word(step: impl Fn(usize) -> u8) -> u16 {
+        widened::<SIGNED>(step(0))
     }
 }
 
-macro_rules! whole {
-    ($($T:ty)*) => {$(
-        impl Words for Whole<$T> {
-            type Word = $T;
-            const STEPS: usize = 1;
-            const BYTES: usize = size_of::<$T>();
+impl<T: Copy + Default> Words for Whole<T> {
+    type Element = T;
+    type Word = T;
+    const STEPS: usize = 1;
 
-            #[inline(always)]
-            unsafe fn word(p: *const u8, _cs: isize, _steps: usize) -> $T {
-                p.cast::<$T>().read()
-            }
-
-            #[inline(always)]
-            fn zero() -> $T {
-                0
-            }
-        }
-    )*};
+    #[inline(always)]
+    fn word(step: impl Fn(usize) -> T) -> T {
+        step(0)
+    }
 }
-whole!(i32 i64);
+
+/// The words that are made together, for the compiler to do it with vectors.
+const TOGETHER: usize = 8;
 
 /// Packs `count` rows of words, group of steps by group of steps, padded with zeros to `width` rows.
 ///
@@ -144,32 +101,59 @@ pub unsafe fn pack<W: Words>(
     width: usize,
     out: *mut W::Word,
 ) {
-    let mut to = out;
-    let mut step = 0;
-    // Rows next to each other in memory, whole words: the compiler vectorises this.
-    if from.rs == W::BYTES as isize {
-        while step + W::STEPS <= kc {
-            let row = from.at(0, step);
-            for i in 0..count {
-                *to.add(i) = W::word(row.add(i * W::BYTES), from.cs, W::STEPS);
+    let bytes = size_of::<W::Element>() as isize;
+    let (groups, whole) = (kc.div_ceil(W::STEPS), kc / W::STEPS);
+    let mut group = 0;
+    if from.cs == bytes {
+        while group + TOGETHER <= whole {
+            let to = out.wrapping_add(group * width);
+            for i in 0..width {
+                let words = if i < count {
+                    let row = from.at(i, group * W::STEPS).cast::<W::Element>();
+                    from_fn(|g| W::word(|s| row.add(g * W::STEPS + s).read_unaligned()))
+                } else {
+                    [W::Word::default(); TOGETHER]
+                };
+                for (g, word) in words.into_iter().enumerate() {
+                    to.add(g * width + i).write(word);
+                }
             }
-            for i in count..width {
-                *to.add(i) = W::zero();
-            }
-            to = to.add(width);
-            step += W::STEPS;
+            group += TOGETHER;
         }
     }
-    while step < kc {
-        let steps = W::STEPS.min(kc - step);
-        for i in 0..count {
-            *to.add(i) = W::word(from.at(i, step), from.cs, steps);
+    while group < groups {
+        let k = group * W::STEPS;
+        let to = out.wrapping_add(group * width);
+        let mut i = 0;
+        if from.rs == bytes && group < whole && count >= TOGETHER {
+            while i < count {
+                // The last words may be made twice.
+                let first = i.min(count - TOGETHER);
+                let row = |s: usize| from.at(first, k + s).cast::<W::Element>();
+                let words: [W::Word; TOGETHER] =
+                    from_fn(|c| W::word(|s| row(s).add(c).read_unaligned()));
+                let to = to.add(first).cast::<[W::Word; TOGETHER]>();
+                to.write_unaligned(words);
+                i += TOGETHER;
+            }
+            i = count;
         }
-        for i in count..width {
-            *to.add(i) = W::zero();
+        while i < width {
+            let step = |s: usize| {
+                if k + s < kc {
+                    from.at(i, k + s).cast::<W::Element>().read_unaligned()
+                } else {
+                    W::Element::default()
+                }
+            };
+            to.add(i).write(if i < count {
+                W::word(step)
+            } else {
+                W::Word::default()
+            });
+            i += 1;
         }
-        to = to.add(width);
-        step += steps;
+        group += 1;
     }
 }
 

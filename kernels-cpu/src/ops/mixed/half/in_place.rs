@@ -10,12 +10,12 @@ use crate::matrix::Matrix;
 use crate::ops::mixed::product::MixedGemm;
 use crate::ops::mixed::routines::{IN_PLACE_ROWS, MAX_TILE_BYTES};
 use crate::ops::prefers_small_code;
-use crate::simd::{Access, Simd};
+use crate::simd::{Access, MAX_LANES, Simd};
 
-/// The columns that are widened together.
-const PANEL: usize = 64;
-/// The registers of columns of one row that are summed together. There are as many sums of two rows and of four.
-const WIDE: usize = 8;
+/// The registers of columns that are added together.
+pub const WIDE: usize = 8;
+/// The most columns that are widened together.
+const PANEL: usize = WIDE * MAX_LANES;
 
 /// Room for as many sums as there are.
 type Segments = MaybeUninit<[f32; MAX_TILE_BYTES / size_of::<f32>()]>;
@@ -39,8 +39,8 @@ pub struct Block {
     pitch: usize,
 }
 
-/// Adds a block of steps of a panel, `width` columns wide, to the sums of all rows.
-pub type AddPanel = unsafe fn(block: Block, panel: *const f32, width: usize);
+/// Adds a block of steps of a panel of [`WIDE`] registers to the sums of all rows.
+pub type AddPanel = unsafe fn(block: Block, panel: *const f32);
 
 /// See [`InPlace`](crate::ops::mixed::routines::InPlace); `sums` has the elements from one row to the next.
 ///
@@ -64,12 +64,10 @@ pub unsafe fn in_place<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
     let a: *mut f32 = a.as_mut_ptr().cast();
     let mut panel = MaybeUninit::<[f32; PANEL * BLOCK]>::uninit();
     let panel: *mut f32 = panel.as_mut_ptr().cast();
+    let width = WIDE * S::N;
+    // Columns beyond the last are added too, wherever their numbers come from.
+    panel.write_bytes(0, BLOCK.min(p.k) * width);
     let is_direct = p.b.cs == size_of::<M>() as isize && !prefers_small_code::<S>();
-    let whole = if is_direct {
-        columns / (WIDE * S::N) * (WIDE * S::N)
-    } else {
-        0
-    };
     for k in (0..p.k).step_by(BLOCK) {
         let steps = BLOCK.min(p.k - k);
         widen(p.a.offset(i, k), rows, steps, rows, a);
@@ -82,21 +80,19 @@ pub unsafe fn in_place<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
             segments,
             pitch,
         };
-        let row = (p.b.at(k, j).cast::<M>(), p.b.rs / size_of::<M>() as isize);
-        add_columns::<S, M>(s, block, row, whole);
-        let mut c = whole;
+        let mut c = 0;
         while c < columns {
-            let count = PANEL.min(columns - c);
-            let width = count.next_multiple_of(S::N);
-            widen(
-                p.b.offset(k, j + c).transposed(),
-                count,
-                steps,
-                width,
-                panel,
-            );
-            add_panel(block.at_column(c), panel, width);
-            c += count;
+            let block = block.at_column(c);
+            if is_direct && columns - c >= width {
+                let b = p.b.at(k, j + c).cast::<M>();
+                add_columns::<S, M>(s, block, (b, p.b.rs / size_of::<M>() as isize));
+            } else {
+                let count = width.min(columns - c);
+                let from = p.b.offset(k, j + c).transposed();
+                widen(from, count, steps, width, panel);
+                add_panel(block, panel);
+            }
+            c += width;
         }
     }
 }
@@ -112,8 +108,7 @@ impl Block {
     }
 }
 
-/// Adds a block of steps of `width` columns, a multiple of a register, to the sums of all rows. The rows of B are `rs` elements
-/// apart.
+/// Adds a block of steps of [`WIDE`] registers of columns to the sums of all rows. The rows of B are `rs` elements apart.
 ///
 /// # Safety
 /// B must have the steps, and the sums room for the columns.
@@ -122,42 +117,31 @@ pub unsafe fn add_columns<S: Simd<T = f32> + Access<L>, L: Storage>(
     s: S,
     block: Block,
     (b, rs): (*const L, isize),
-    width: usize,
 ) {
-    let mut v = 0;
-    while v < width {
-        let registers = (width - v) / S::N;
-        let mut r = 0;
-        let part = WIDE.min(registers);
-        while r < block.rows {
+    let mut r = 0;
+    while r < block.rows {
+        let rows = match block.rows - r {
+            _ if prefers_small_code::<S>() => 1,
+            4.. => 4,
+            rest => rest.min(2),
+        };
+        let mut v = 0;
+        while v < WIDE {
             let of = Block {
                 a: block.a.wrapping_add(r),
-                totals: block.totals.wrapping_add(r * block.pitch + v),
-                segments: block.segments.wrapping_add(r * block.pitch + v),
+                totals: block.totals.wrapping_add(r * block.pitch),
+                segments: block.segments.wrapping_add(r * block.pitch),
                 ..block
             };
-            let rest = block.rows - r;
-            let rows = match rest {
-                _ if prefers_small_code::<S>() => 1,
-                4.. => 4,
-                _ => rest.min(2),
+            let of = of.at_column(v * S::N);
+            let b = (b.wrapping_add(v * S::N), rs);
+            v += match rows {
+                4 => add::<S, L, 4, 2>(s, of, b),
+                2 => add::<S, L, 2, 4>(s, of, b),
+                _ => add::<S, L, 1, WIDE>(s, of, b),
             };
-            let mut w = 0;
-            while w < part {
-                let of = of.at_column(w * S::N);
-                let b = (b.wrapping_add(v + w * S::N), rs);
-                w += match (rows, part - w) {
-                    (4, 2..) => add::<S, L, 4, 2>(s, of, b),
-                    (4, _) => add::<S, L, 4, 1>(s, of, b),
-                    (2, 4..) => add::<S, L, 2, 4>(s, of, b),
-                    (2, _) => add::<S, L, 2, 1>(s, of, b),
-                    (_, WIDE..) => add::<S, L, 1, WIDE>(s, of, b),
-                    _ => add::<S, L, 1, 1>(s, of, b),
-                };
-            }
-            r += rows;
         }
-        v += part * S::N;
+        r += rows;
     }
 }
 

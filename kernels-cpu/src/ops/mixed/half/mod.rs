@@ -165,7 +165,8 @@ fn add<S: Simd<T = f32>, const MR: usize, const NV: usize>(
     }
 }
 
-/// Packs `count` rows, widened: step by step, each step padded to `width` rows, which are less than a register more.
+/// Packs `count` rows, widened: step by step, each step padded to `width` rows, with zeros in a register that
+/// has rows, then with any values.
 ///
 /// # Safety
 /// As [`Pack`](super::routines::Pack).
@@ -334,16 +335,10 @@ macro_rules! routines {
 
             // As above.
             #[$features]
-            unsafe fn add_panel(block: in_place::Block, panel: *const f32, width: usize) {
+            unsafe fn add_panel(block: in_place::Block, panel: *const f32) {
+                let panel = (panel, (in_place::WIDE * LANES) as isize);
                 // SAFETY: as above.
-                unsafe {
-                    in_place::add_columns(
-                        Level::<f32>::token(),
-                        block,
-                        (panel, width as isize),
-                        width,
-                    )
-                }
+                unsafe { in_place::add_columns(Level::<f32>::token(), block, panel) }
             }
 
             #[$features]
