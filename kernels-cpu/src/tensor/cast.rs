@@ -29,12 +29,12 @@ pub struct Conversion {
 impl Conversion {
     /// Returns the conversion between two types.
     #[cfg_attr(not(precompiled), inline)]
-    pub fn new(of: Type, to: Type) -> Self {
+    pub const fn new(of: Type, to: Type) -> Self {
         let mut conversion = Self {
             steps: [None; STEPS],
             sizes: [of.size(), to.size()],
         };
-        if of == to {
+        if of.code() == to.code() && of.size() == to.size() {
             return conversion;
         }
         match of {
@@ -44,7 +44,7 @@ impl Conversion {
                 conversion.push_from_f32(to);
             }
             Type::Bool => {
-                conversion.push(steps::to_bool());
+                conversion.push(Some(steps::to_bool()));
                 conversion.push_from_integer(Integer::U8, to);
             }
             Type::Integer(of) => conversion.push_from_integer(of, to),
@@ -52,61 +52,64 @@ impl Conversion {
         conversion
     }
 
-    fn push(&mut self, step: impl Into<Option<Step>>) {
-        let Some(step) = step.into() else {
-            return;
-        };
-        if let Some(slot) = self.steps.iter_mut().find(|slot| slot.is_none()) {
-            *slot = Some(step);
+    /// Adds a step, if there is one.
+    const fn push(&mut self, step: Option<Step>) {
+        let mut i = 0;
+        while i < STEPS {
+            if self.steps[i].is_none() {
+                self.steps[i] = step;
+                return;
+            }
+            i += 1;
         }
     }
 
     #[cfg_attr(not(precompiled), inline)]
-    fn push_from_f32(&mut self, to: Type) {
+    const fn push_from_f32(&mut self, to: Type) {
         match to {
             Type::Float(to) => self.push(steps::f32_to_float(to)),
             Type::Bool | Type::Integer(_) => {
-                self.push(steps::widen());
+                self.push(Some(steps::widen()));
                 self.push_from_f64(to);
             }
         }
     }
 
     #[cfg_attr(not(precompiled), inline)]
-    fn push_from_f64(&mut self, to: Type) {
+    const fn push_from_f64(&mut self, to: Type) {
         match to {
             Type::Float(Dtype::F64) => {}
-            Type::Float(Dtype::F32) => self.push(steps::narrow(false)),
+            Type::Float(Dtype::F32) => self.push(Some(steps::narrow(false))),
             Type::Float(to @ (Dtype::F16 | Dtype::Bf16)) => {
-                self.push(steps::narrow(true));
+                self.push(Some(steps::narrow(true)));
                 self.push(steps::f32_to_float(to));
             }
-            Type::Bool => self.push(steps::f64_to_bool()),
-            Type::Integer(to) => self.push(steps::from_f64(to)),
+            Type::Bool => self.push(Some(steps::f64_to_bool())),
+            Type::Integer(to) => self.push(Some(steps::from_f64(to))),
         }
     }
 
     #[cfg_attr(not(precompiled), inline)]
-    fn push_from_integer(&mut self, of: Integer, to: Type) {
+    const fn push_from_integer(&mut self, of: Integer, to: Type) {
         match to {
-            Type::Float(Dtype::F64) => self.push(steps::to_f64(of, false)),
+            Type::Float(Dtype::F64) => self.push(Some(steps::to_f64(of, false))),
             Type::Float(float @ (Dtype::F32 | Dtype::F16 | Dtype::Bf16)) => {
                 // Two roundings, to `f32` and to 16 bits, are one where the first is exact.
                 let is_exact = matches!(of, Integer::I8 | Integer::U8);
-                match steps::to_f32(of).filter(|_| is_exact || float == Dtype::F32) {
-                    Some(step) => {
-                        self.push(step);
+                match steps::to_f32(of) {
+                    Some(step) if is_exact || matches!(float, Dtype::F32) => {
+                        self.push(Some(step));
                         self.push_from_f32(to);
                     }
-                    None => {
-                        self.push(steps::to_f64(of, true));
+                    _ => {
+                        self.push(Some(steps::to_f64(of, true)));
                         self.push_from_f64(to);
                     }
                 }
             }
             Type::Bool => {
                 self.push(steps::to_i64(of));
-                self.push(steps::i64_to_bool());
+                self.push(Some(steps::i64_to_bool()));
             }
             Type::Integer(to) if of.size() == to.size() => {}
             Type::Integer(to) => {

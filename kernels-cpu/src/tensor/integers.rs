@@ -144,7 +144,7 @@ macro_rules! lookups {
     (@row $name:ident [array $($kind:ident)*] $kinds:tt $U8:ident) => { lookups!(@row $name [$($kind)*] $kinds $U8); };
     (@row $name:ident [scalar $($kind:ident)*] $kinds:tt $U8:ident) => {
         #[cfg_attr(not(precompiled), inline)]
-        pub fn $name(of: IntegerType, takes_arrays: bool) -> ArrayKernel {
+        pub const fn $name(of: IntegerType, takes_arrays: bool) -> ArrayKernel {
             if takes_arrays {
                 lookups!(@types of, kernel_of_arrays $name $U8)
             } else {
@@ -154,7 +154,7 @@ macro_rules! lookups {
     };
     (@row $name:ident [] $kinds:tt $U8:ident) => {
         #[cfg_attr(not(precompiled), inline)]
-        pub fn $name(of: IntegerType, _takes_arrays: bool) -> ArrayKernel {
+        pub const fn $name(of: IntegerType, _takes_arrays: bool) -> ArrayKernel {
             lookups!(@types of, kernel_of_scalars $name $U8)
         }
     };

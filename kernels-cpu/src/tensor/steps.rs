@@ -85,7 +85,7 @@ macro_rules! truncate_wide {
 /// Returns the step from a type of integers to `f64`, rounded to nearest even; if `odd`, so that rounding it once more
 /// gives what one rounding gives.
 #[cfg_attr(not(precompiled), inline)]
-pub fn to_f64(of: Integer, odd: bool) -> Step {
+pub const fn to_f64(of: Integer, odd: bool) -> Step {
     match of {
         Integer::I8 => cast!(i8 => f64, |x| f64::from(x)),
         Integer::U8 => cast!(u8 => f64, |x| f64::from(x)),
@@ -104,7 +104,7 @@ pub fn to_f64(of: Integer, odd: bool) -> Step {
 
 /// Returns the step from a type of integers to `f32`, if there is one.
 #[cfg_attr(not(precompiled), inline)]
-pub fn to_f32(of: Integer) -> Option<Step> {
+pub const fn to_f32(of: Integer) -> Option<Step> {
     match of {
         Integer::I8 => Some(cast!(i8 => f32, |x| f32::from(x))),
         Integer::U8 => Some(cast!(u8 => f32, |x| f32::from(x))),
@@ -117,7 +117,7 @@ pub fn to_f32(of: Integer) -> Option<Step> {
 
 /// Returns the step from `f64` to a type of integers.
 #[cfg_attr(not(precompiled), inline)]
-pub fn from_f64(to: Integer) -> Step {
+pub const fn from_f64(to: Integer) -> Step {
     match to {
         Integer::I8 => cast!(f64 => i8, |x| truncate(x, -0x80, 0x7F) as i8),
         Integer::U8 => cast!(f64 => u8, |x| truncate(x, 0, 0xFF) as u8),
@@ -132,13 +132,13 @@ pub fn from_f64(to: Integer) -> Step {
 
 /// Returns the step from `f64` to `bool`.
 #[cfg_attr(not(precompiled), inline)]
-pub fn f64_to_bool() -> Step {
+pub const fn f64_to_bool() -> Step {
     cast!(f64 => u8, |x| u8::from(x != 0.0))
 }
 
 /// Returns the step from a type of integers to 64 bits, if it has fewer.
 #[cfg_attr(not(precompiled), inline)]
-pub fn to_i64(of: Integer) -> Option<Step> {
+pub const fn to_i64(of: Integer) -> Option<Step> {
     match of {
         Integer::I8 => Some(cast!(i8 => i64, |x| i64::from(x))),
         Integer::U8 => Some(cast!(u8 => i64, |x| i64::from(x))),
@@ -152,7 +152,7 @@ pub fn to_i64(of: Integer) -> Option<Step> {
 
 /// Returns the step from integers of 64 bits to a type of integers, if that has fewer.
 #[cfg_attr(not(precompiled), inline)]
-pub fn from_i64(to: Integer) -> Option<Step> {
+pub const fn from_i64(to: Integer) -> Option<Step> {
     match to {
         Integer::I8 | Integer::U8 => Some(cast!(i64 => i8, |x| x as i8)),
         Integer::I16 | Integer::U16 => Some(cast!(i64 => i16, |x| x as i16)),
@@ -163,13 +163,13 @@ pub fn from_i64(to: Integer) -> Option<Step> {
 
 /// Returns the step from integers of 64 bits to `bool`.
 #[cfg_attr(not(precompiled), inline)]
-pub fn i64_to_bool() -> Step {
+pub const fn i64_to_bool() -> Step {
     cast!(i64 => u8, |x| u8::from(x != 0))
 }
 
 /// Returns the step from a floating-point type to `f32`, if it is another.
 #[cfg_attr(not(precompiled), inline)]
-pub fn float_to_f32(of: Dtype) -> Option<Step> {
+pub const fn float_to_f32(of: Dtype) -> Option<Step> {
     match of {
         Dtype::F32 => None,
         Dtype::F64 => Some(narrow(false)),
@@ -180,7 +180,7 @@ pub fn float_to_f32(of: Dtype) -> Option<Step> {
 
 /// Returns the step from `f32` to a floating-point type, if it is another.
 #[cfg_attr(not(precompiled), inline)]
-pub fn f32_to_float(to: Dtype) -> Option<Step> {
+pub const fn f32_to_float(to: Dtype) -> Option<Step> {
     match to {
         Dtype::F32 => None,
         Dtype::F64 => Some(widen()),
@@ -192,7 +192,7 @@ pub fn f32_to_float(to: Dtype) -> Option<Step> {
 /// Returns the step from `f64` to `f32`; if `odd`, such that rounding the result once more, to 16 bits, gives what one
 /// rounding gives.
 #[cfg_attr(not(precompiled), inline)]
-pub fn narrow(odd: bool) -> Step {
+pub const fn narrow(odd: bool) -> Step {
     if odd {
         cast!(f64 => u32, |x| round_to_odd(x))
     } else {
@@ -202,12 +202,12 @@ pub fn narrow(odd: bool) -> Step {
 
 /// Returns the step from `f32` to `f64`.
 #[cfg_attr(not(precompiled), inline)]
-pub fn widen() -> Step {
+pub const fn widen() -> Step {
     cast!(f32 => f64, |x| f64::from(x))
 }
 
 /// Returns the step from any byte to a `bool`.
 #[cfg_attr(not(precompiled), inline)]
-pub fn to_bool() -> Step {
+pub const fn to_bool() -> Step {
     cast!(u8 => u8, |x| u8::from(x != 0))
 }

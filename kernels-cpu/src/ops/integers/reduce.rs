@@ -193,7 +193,7 @@ macro_rules! searches {
         impl $Fold {
             /// Returns the search for a type of elements, for each level in the order of `Level`.
             #[cfg_attr(not(precompiled), inline)]
-            pub fn search(of: IntegerType) -> &'static [SearchRows; 4] {
+            pub const fn search(of: IntegerType) -> &'static [SearchRows; 4] {
                 match of {
                     $(IntegerType::$of => levels!(
                         SearchRows,
@@ -244,7 +244,7 @@ macro_rules! folds {
         impl $Fold {
             /// Returns the fold for a type of elements.
             #[cfg_attr(not(precompiled), inline)]
-            pub fn of(of: IntegerType) -> IntegerFold {
+            pub const fn of(of: IntegerType) -> IntegerFold {
                 match of {
                     $(IntegerType::$of => IntegerFold {
                         rows: levels!(
