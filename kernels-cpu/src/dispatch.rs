@@ -23,6 +23,7 @@ use crate::{for_each_elementwise, for_each_row_map};
 #[cfg(precompiled)]
 use levels::cast_same_type;
 pub use levels::is_element;
+pub(crate) use levels::of_type;
 
 /// The kernels of a level for an element type: each method returns the function of one kernel.
 ///

@@ -154,6 +154,7 @@ mod half;
 mod isa;
 mod level;
 mod matrix;
+mod number;
 mod ops;
 #[cfg(feature = "pool")]
 mod pool;
@@ -179,6 +180,7 @@ pub use exec::{Exec, ParallelFor};
 pub use fingerprint::fingerprint;
 pub use half::{bf16, f16};
 pub use level::Level;
+pub use number::{Accumulate, Number};
 #[cfg(feature = "pool")]
 pub use pool::Pool;
 pub use view::{BatchMut, BatchRef, MatMut, MatRef, VecMut, VecRef};

@@ -1,11 +1,15 @@
 //! The elementwise operations, expanded from the table of operations (`for_each_elementwise!`).
 
+pub(crate) mod kinds;
+
 use crate::detect;
 use crate::dispatch::{Compute, Kernels, argument};
 use crate::element::Storage;
 use crate::error::{Error, Result};
 use crate::exec::{Exec, Shared, share};
+use crate::number::{Number, Scalar};
 use crate::{for_each_elementwise, if_nan_spreads};
+use kinds::Elementwise;
 
 /// Splits 0..n at multiples of 64 elements and runs `part(from, len)` on each piece, on several threads if `bytes` of
 /// output are worth it.
@@ -115,36 +119,44 @@ fn same_length<T>(out: usize, input: &[T], arg: &'static str) -> Result<()> {
 
 /// The safe forms, on slices of one length: with a separate output, and in place.
 macro_rules! safe {
-    ({} $([$(#[$doc:meta])*] $name:ident $args:tt $roles:tt $out:ident $in_place:tt)*) => {$(
-        safe!(@form [$(#[$doc])*] $name $args $out);
-        safe!(@in_place $in_place $name $args $roles);
+    ({} $([$(#[$doc:meta])*] $name:ident $args:tt $roles:tt $out:ident $in_place:tt $integers:ident)*) => {$(
+        safe!(@of $integers [@form [$(#[$doc])*] $name $args $out]);
+        safe!(@of $integers [@in_place $in_place $name $args $roles]);
     )*};
-    (@form [$(#[$doc:meta])*] $name:ident ($($arg:ident: $kind:ident),*) $out:ident) => {
+    // The trait of the types of elements, and where the function is.
+    (@of refused [@$form:ident $($row:tt)*]) => { safe!(@$form [Storage raw ""] $($row)*); };
+    (@of $signs:ident [@$form:ident $($row:tt)*]) => {
+        safe!(@$form [Number (<T::Kind as Elementwise<T>>) "Of integers, exact modulo 2^bits."] $($row)*);
+    };
+    (@form [$Bound:ident $via:tt $note:literal] [$(#[$doc:meta])*] $name:ident ($($arg:ident: $kind:ident),*) $out:ident) => {
         $(#[$doc])*
+        #[doc = $note]
         ///
         #[doc = errors!($name)]
         #[doc = example!($name)]
-        pub fn $name<T: Storage>(exec: &Exec<'_>, $($arg: safe!(@type $kind T),)* $out: &mut [T]) -> Result<()> {
+        pub fn $name<T: $Bound>(exec: &Exec<'_>, $($arg: safe!(@type $kind T),)* $out: &mut [T]) -> Result<()> {
             $(safe!(@length $kind $arg $out);)*
             let n = $out.len() as i64;
             // SAFETY: the slices have n elements.
-            unsafe { raw::$name(exec, n, $(safe!(@pass $kind $arg),)* $out.as_mut_ptr()) }
+            unsafe { safe!(@call $via $name (exec, n, $(safe!(@pass $kind $arg),)* $out.as_mut_ptr())) }
         }
     };
-    (@in_place [] $($rest:tt)*) => {};
-    (@in_place [$in_place:ident] $name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*)) => {
+    (@call ($($path:tt)*) $name:ident $arguments:tt) => { $($path)*::$name $arguments };
+    (@call raw $name:ident $arguments:tt) => { raw::$name $arguments };
+    (@in_place $of:tt [] $($rest:tt)*) => {};
+    (@in_place [$Bound:ident $via:tt $note:literal] [$in_place:ident] $name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*)) => {
         #[doc = concat!("As [`", stringify!($name), "`], but the result replaces ", $(safe!(@replaced $role $arg),)* ".")]
         ///
         /// # Errors
         /// [`Error::ShapeMismatch`] when the slices differ in length.
-        pub fn $in_place<T: Storage>(exec: &Exec<'_>, $($arg: safe!(@in_place_type $kind $role T)),*) -> Result<()> {
+        pub fn $in_place<T: $Bound>(exec: &Exec<'_>, $($arg: safe!(@in_place_type $kind $role T)),*) -> Result<()> {
             $(safe!(@output $role $arg out len);)*
             $(safe!(@in_place_length $kind $role $arg len);)*
             // SAFETY: the slices have `len` elements; the output is exactly an input.
-            unsafe { raw::$name(exec, len as i64, $(safe!(@in_place_pass $kind $role $arg out),)* out) }
+            unsafe { safe!(@call $via $name (exec, len as i64, $(safe!(@in_place_pass $kind $role $arg out),)* out)) }
         }
     };
-    (@type scalar $T:ident) => { Compute<$T> };
+    (@type scalar $T:ident) => { Scalar<$T> };
     (@type array $T:ident) => { &[$T] };
     (@length scalar $arg:ident $out:ident) => {};
     (@length array $arg:ident $out:ident) => { same_length($out.len(), $arg, stringify!($arg))? };
@@ -232,4 +244,4 @@ assert_eq!(weights, [0.0, 2.0, 4.0]);
         ""
     };
 }
-for_each_elementwise!(safe! {} [doc name arguments roles output in_place]);
+for_each_elementwise!(safe! {} [doc name arguments roles output in_place integers]);

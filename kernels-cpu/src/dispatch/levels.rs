@@ -51,6 +51,24 @@ macro_rules! for_type {
     };
 }
 
+/// `$value`, kernels that a `const fn` looks up by the value of a type: as a constant, so that the crate that names the type
+/// compiles those of this type and no others. With `cfg(precompiled)` this crate has compiled all of them.
+#[cfg(not(precompiled))]
+macro_rules! of_type {
+    ($value:expr) => {
+        const { $value }
+    };
+}
+
+/// As above.
+#[cfg(precompiled)]
+macro_rules! of_type {
+    ($value:expr) => {
+        $value
+    };
+}
+pub(crate) use of_type;
+
 /// Defines the functions of one kernel, `NAME (PARAMETERS) [RESULT] (BODY)`, one for each level, generic over the element
 /// type `T` in memory. They have the target features of the level and inline the generic body. `of` looks them up.
 macro_rules! kernel {

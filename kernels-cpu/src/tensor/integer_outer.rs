@@ -13,8 +13,35 @@ use crate::error::{Error, Result};
 use crate::exec::Exec;
 use crate::level::Level;
 
-/// An operation on a number and an array: returns its kernel, or that on two arrays.
-type KernelOf = fn(IntegerType, takes_arrays: bool) -> ArrayKernel;
+/// The kernels of an operation on a number and an array, and on two arrays, of elements of `size` bytes.
+#[derive(Clone, Copy)]
+pub struct PairKernels {
+    of_number: ArrayKernel,
+    of_arrays: ArrayKernel,
+    size: usize,
+}
+
+impl PairKernels {
+    /// Returns those of `scale`.
+    #[cfg_attr(not(precompiled), inline)]
+    pub const fn scale(of: IntegerType) -> Self {
+        Self {
+            of_number: integers::scale(of, false),
+            of_arrays: integers::scale(of, true),
+            size: of.size(),
+        }
+    }
+
+    /// Returns those of `axpy`.
+    #[cfg_attr(not(precompiled), inline)]
+    pub const fn axpy(of: IntegerType) -> Self {
+        Self {
+            of_number: integers::axpy(of, false),
+            of_arrays: integers::axpy(of, true),
+            size: of.size(),
+        }
+    }
+}
 
 /// A vector, and the axis of the matrix along which it lies.
 #[derive(Clone, Copy)]
@@ -29,8 +56,8 @@ struct Side {
 
 impl Side {
     /// Returns the side of a vector along which the matrix has this stride.
-    fn new(of: IntegerType, vector: &StridedTensor<1>, stride: i64) -> Self {
-        let bytes = |stride: i64| (stride as isize).wrapping_mul(of.size() as isize);
+    fn new(size: usize, vector: &StridedTensor<1>, stride: i64) -> Self {
+        let bytes = |stride: i64| (stride as isize).wrapping_mul(size as isize);
         Self {
             p: vector.p,
             count: vector.shape[0] as usize,
@@ -51,35 +78,38 @@ fn element(p: *mut u8, step: isize, i: usize) -> *mut u8 {
 /// `LevelUnavailable`.
 ///
 /// # Safety
-/// The tensors must be of this type and valid, and have passed [`check_outer`](super::vectors::check_outer).
-#[inline]
-pub unsafe fn outer(exec: &Exec<'_>, of: IntegerType, (x, y, out): Vectors) -> Result<()> {
+/// The tensors must be of the kernels' type and valid, and have passed [`check_outer`](super::vectors::check_outer) or
+/// its checks.
+pub unsafe fn outer(exec: &Exec<'_>, scale: PairKernels, (x, y, out): Vectors) -> Result<()> {
     let level = exec.level()?;
     let [rs, cs] = out.strides;
-    let sides = [Side::new(of, &x, rs), Side::new(of, &y, cs)];
+    let sides = [Side::new(scale.size, &x, rs), Side::new(scale.size, &y, cs)];
     // SAFETY: as the caller's.
-    unsafe { run(exec, level, of, (integers::scale, false), sides, out.p) };
+    unsafe { run(exec, level, (scale, false), sides, out.p) };
     Ok(())
 }
 
 /// [`ger`](super::ger()) of integers.
 ///
 /// # Errors
-/// `InvalidValue`, `LevelUnavailable`.
+/// `LevelUnavailable`.
 ///
 /// # Safety
 /// As [`outer`].
-#[inline]
-pub unsafe fn ger(exec: &Exec<'_>, of: IntegerType, alpha: f64, (x, y, a): Vectors) -> Result<()> {
+pub unsafe fn ger(
+    exec: &Exec<'_>,
+    (scale, axpy): (PairKernels, PairKernels),
+    alpha: i64,
+    (x, y, a): Vectors,
+) -> Result<()> {
     /// Bytes of a block of the vector that is scaled.
     const BLOCK: usize = 4 << 10;
-    let alpha = whole(alpha)?;
     let level = exec.level()?;
     let [rs, cs] = a.strides;
-    let (x, y) = (Side::new(of, &x, rs), Side::new(of, &y, cs));
+    let size = scale.size;
+    let (x, y) = (Side::new(size, &x, rs), Side::new(size, &y, cs));
     // Modulo 2^bits it does not matter which is scaled; the shorter has fewer blocks.
     let (x, y) = if x.count > y.count { (y, x) } else { (x, y) };
-    let size = of.size();
     let (mut number, mut scaled) = (AlignedBytes::<8>::new(), AlignedBytes::<BLOCK>::new());
     let (number, scaled): (*mut u8, *mut u8) = (number.start(), scaled.start());
     let factor = Side {
@@ -91,7 +121,7 @@ pub unsafe fn ger(exec: &Exec<'_>, of: IntegerType, alpha: f64, (x, y, a): Vecto
     let mut from = 0;
     // SAFETY: a number fits 8 bytes, the elements of a part the block, and the rest is as the caller's.
     unsafe {
-        write_wrapped(of, alpha, number);
+        write_wrapped(size, alpha, number);
         while from < x.count && y.count > 0 {
             let part = Side {
                 p: element(x.p, x.step, from),
@@ -102,15 +132,15 @@ pub unsafe fn ger(exec: &Exec<'_>, of: IntegerType, alpha: f64, (x, y, a): Vecto
                 across: size as isize,
                 ..part
             };
-            let scale: (KernelOf, bool) = (integers::scale, false);
-            run(&Exec::new(), level, of, scale, [factor, to_block], scaled);
+            let sides = [factor, to_block];
+            run(&Exec::new(), level, (scale, false), sides, scaled);
             let block = Side {
                 p: scaled,
                 step: size as isize,
                 ..part
             };
             let to = element(a.p, x.across, from);
-            run(exec, level, of, (integers::axpy, true), [block, y], to);
+            run(exec, level, (axpy, true), [block, y], to);
             from += part.count;
         }
     }
@@ -131,17 +161,17 @@ pub fn whole(alpha: f64) -> Result<i64> {
     }
 }
 
-/// Writes a number modulo 2^bits.
+/// Writes the low bytes of a number.
 ///
 /// # Safety
-/// `to` must be valid for writing a number of this type.
-unsafe fn write_wrapped(of: IntegerType, number: i64, to: *mut u8) {
+/// `to` must be valid for writing a number of this size.
+unsafe fn write_wrapped(size: usize, number: i64, to: *mut u8) {
     // SAFETY: as the caller's.
     unsafe {
-        match of {
-            IntegerType::I8 | IntegerType::U8 => to.write(number as u8),
-            IntegerType::I32 => to.cast::<i32>().write(number as i32),
-            IntegerType::I64 => to.cast::<i64>().write(number),
+        match size {
+            1 => to.write(number as u8),
+            4 => to.cast::<i32>().write(number as i32),
+            _ => to.cast::<i64>().write(number),
         }
     }
 }
@@ -154,8 +184,7 @@ unsafe fn write_wrapped(of: IntegerType, number: i64, to: *mut u8) {
 unsafe fn run(
     exec: &Exec<'_>,
     level: Level,
-    of: IntegerType,
-    (kernel, updates): (KernelOf, bool),
+    (kernels, updates): (PairKernels, bool),
     [x, y]: [Side; 2],
     out: *mut u8,
 ) {
@@ -176,11 +205,16 @@ unsafe fn run(
         steps: [array.across, 0, array.step, 0, 0],
     });
     let loops = Loops::ordered(loops, [out, number.p, array.p, out, out], 3);
-    let is_long = array.count.saturating_mul(of.size()) >= LONG_ROW;
+    let is_long = array.count.saturating_mul(kernels.size) >= LONG_ROW;
+    let kernel = if is_long {
+        kernels.of_number
+    } else {
+        kernels.of_arrays
+    };
     let blocks = Blocks {
-        operation: ArrayOperation::Kernel(kernel(of, !is_long)),
+        operation: ArrayOperation::Kernel(kernel),
         level,
-        sizes: [of.size(); MAX_OPERANDS],
+        sizes: [kernels.size; MAX_OPERANDS],
         loops: &loops,
         is_scalar: [false, is_long, false, false, false],
         updates,

@@ -11,7 +11,7 @@
 //! this one does not. The step for general arguments is also `#[cold]`, so that it stays a function of its own.
 
 mod block_walk;
-mod blocks;
+pub(crate) mod blocks;
 mod buffers;
 mod cast;
 pub(crate) mod checked;
@@ -23,9 +23,9 @@ mod elementwise;
 pub(crate) mod gradients;
 mod header;
 mod integer_columns;
-mod integer_folds;
+pub(crate) mod integer_folds;
 pub(crate) mod integer_outer;
-mod integers;
+pub(crate) mod integers;
 pub(crate) mod kind;
 pub(crate) mod list;
 pub(crate) mod loops;

@@ -1,7 +1,7 @@
 //! Outer products over tensors: `outer` and `ger`.
 
 use super::element_type::{ElementType, IntegerType, NumberType, with_storage};
-use super::integer_outer;
+use super::integer_outer::{self, PairKernels};
 use super::kind::{Location, Type};
 use super::operand::{Operand, Tensor};
 use super::strided::StridedTensor;
@@ -50,7 +50,7 @@ pub unsafe fn outer(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Re
             OuterTypes::Float(of) => with_storage!(of, T => typed::<T>(exec, vectors)),
             OuterTypes::Unrounded(Half::F16) => unrounded::<f16>(exec, vectors),
             OuterTypes::Unrounded(Half::Bf16) => unrounded::<bf16>(exec, vectors),
-            OuterTypes::Integer(of) => integer_outer::outer(exec, of, vectors),
+            OuterTypes::Integer(of) => integer_outer::outer(exec, PairKernels::scale(of), vectors),
         }
     }
 }
@@ -78,7 +78,10 @@ pub unsafe fn ger(exec: &Exec<'_>, alpha: f64, x: &Tensor, y: &Tensor, a: &Tenso
         match types {
             OuterTypes::Float(of) => with_storage!(of, T => typed::<T>(exec, alpha, vectors)),
             OuterTypes::Unrounded(_) => Err(Error::TypeMismatch { arg: "a" }),
-            OuterTypes::Integer(of) => integer_outer::ger(exec, of, alpha, vectors),
+            OuterTypes::Integer(of) => {
+                let kernels = (PairKernels::scale(of), PairKernels::axpy(of));
+                integer_outer::ger(exec, kernels, integer_outer::whole(alpha)?, vectors)
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Outer products: `outer` and `ger`.
 
 pub(crate) mod check;
+pub(crate) mod kinds;
 mod widened;
 
 use crate::detect;
@@ -9,8 +10,10 @@ use crate::element::{Element, Storage};
 use crate::error::{Error, Result};
 use crate::exec::Exec;
 use crate::matrix::Matrix;
+use crate::number::{Number, Scalar};
 use crate::view::{MatMut, VecRef};
 use check::{Arguments, check, check_quickly};
+use kinds::OuterProducts;
 pub(crate) use widened::outer as outer_widened;
 
 /// The pointer forms.
@@ -257,7 +260,8 @@ fn check_shapes<T>(
     }
 }
 
-/// The outer product of two vectors: out\[i, j\] = x\[i\] * y\[j\], each product rounded once.
+/// The outer product of two vectors: out\[i, j\] = x\[i\] * y\[j\], each product rounded once. Of integers, exact modulo
+/// 2^bits.
 ///
 /// NaN: a NaN factor gives a NaN.
 ///
@@ -275,7 +279,7 @@ fn check_shapes<T>(
 /// assert_eq!(out, [3.0, 4.0, 5.0, 6.0, 8.0, 10.0]);
 /// # Ok::<(), diptych::Error>(())
 /// ```
-pub fn outer<'x, 'y, T: Storage>(
+pub fn outer<'x, 'y, T: Number>(
     exec: &Exec<'_>,
     x: impl Into<VecRef<'x, T>>,
     y: impl Into<VecRef<'y, T>>,
@@ -283,12 +287,13 @@ pub fn outer<'x, 'y, T: Storage>(
 ) -> Result<()> {
     let (x, y) = (x.into(), y.into());
     let sizes = check_shapes(&x, &y, &out)?;
-    let args = Arguments::outer(sizes, x.vector(), y.vector(), out.matrix());
+    let (x, y, out) = (x.vector(), y.vector(), out.matrix());
     // SAFETY: the views have as many elements as they say.
-    unsafe { run_outer(exec, &args) }
+    unsafe { <T::Kind as OuterProducts<T>>::outer(exec, sizes, x, y, out) }
 }
 
-/// The rank-1 update A += alpha x y^T: a\[i, j\] = fma(t, y\[j\], a\[i, j\]) with t = alpha * x\[i\], rounded.
+/// The rank-1 update A += alpha x y^T: a\[i, j\] = fma(t, y\[j\], a\[i, j\]) with t = alpha * x\[i\], rounded. Of
+/// integers, exact modulo 2^bits.
 ///
 /// NaN: a NaN operand gives a NaN; alpha = 0 is an ordinary factor, so x and y are read, and 0 * NaN is NaN.
 ///
@@ -306,16 +311,16 @@ pub fn outer<'x, 'y, T: Storage>(
 /// assert_eq!(a, [21.0, 41.0, 41.0, 81.0]);
 /// # Ok::<(), diptych::Error>(())
 /// ```
-pub fn ger<'x, 'y, T: Storage>(
+pub fn ger<'x, 'y, T: Number>(
     exec: &Exec<'_>,
-    alpha: Compute<T>,
+    alpha: Scalar<T>,
     x: impl Into<VecRef<'x, T>>,
     y: impl Into<VecRef<'y, T>>,
     mut a: MatMut<'_, T>,
 ) -> Result<()> {
     let (x, y) = (x.into(), y.into());
     let sizes = check_shapes(&x, &y, &a)?;
-    let args = Arguments::ger(sizes, alpha, x.vector(), y.vector(), a.matrix());
+    let (x, y, a) = (x.vector(), y.vector(), a.matrix());
     // SAFETY: the views have as many elements as they say.
-    unsafe { run_ger(exec, &args) }
+    unsafe { <T::Kind as OuterProducts<T>>::ger(exec, sizes, alpha, x, y, a) }
 }

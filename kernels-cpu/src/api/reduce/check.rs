@@ -95,13 +95,13 @@ pub fn ddof(n: i64, ddof: i64) -> Result<usize> {
 /// # Errors
 /// As [`raw::dot`](crate::raw::dot()).
 #[inline(always)]
-pub fn dot<T>(
+pub fn dot<T, O>(
     n: i64,
     x: *const T,
     incx: i64,
     y: *const T,
     incy: i64,
-    out: *mut T,
+    out: *mut O,
 ) -> Result<(usize, isize, isize)> {
     let n = size(n, "n")?;
     let (incx, incy) = (stride(incx, n, "incx")?, stride(incy, n, "incy")?);

@@ -140,7 +140,7 @@ impl<T: Element> Copy for FoldManyKernels<T> {}
 
 /// A checked, strided vector.
 pub struct StridedVector<T> {
-    pub p: Shared<T>,
+    pub(crate) p: Shared<T>,
     pub inc: isize,
 }
 

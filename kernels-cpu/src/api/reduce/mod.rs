@@ -4,9 +4,12 @@ pub(crate) mod check;
 mod fast_path;
 mod fold;
 mod gathered;
+mod integer_dot;
 mod kernel;
+pub(crate) mod kinds;
 mod output;
 pub(crate) mod reduction;
+pub(crate) mod results;
 mod rows;
 mod safe;
 pub(crate) mod search;
@@ -29,14 +32,12 @@ pub(crate) use tree::ChunkTree;
 pub(crate) use vectors::COLUMNS;
 pub(crate) use widened::Widened;
 
-use crate::dispatch::{Compute, FoldOf, is_element};
-use crate::element::{Element, Storage};
+use crate::dispatch::Compute;
+use crate::element::Storage;
 use crate::error::{Error, Result};
 use crate::exec::Exec;
-use crate::ops::reduce as ops;
-use crate::recipe::{Recipe, finish_sum};
+use crate::for_each_reduction;
 use crate::view::{MatRef, VecMut, VecRef};
-use crate::{for_each_reduction, level::Level};
 use check::CheckedRows;
 
 /// Returns whether a reduction refuses an empty vector, from the word in its row of the table.
@@ -48,6 +49,7 @@ macro_rules! needs_elements {
         false
     };
 }
+pub(crate) use needs_elements;
 
 /// Returns the rows and the output that checked arguments describe.
 fn of_checked<T, O>(
@@ -69,113 +71,6 @@ fn of_checked<T, O>(
 /// The pointer forms.
 pub mod raw {
     use super::*;
-
-    /// Checks and runs the reduction of a vector.
-    ///
-    /// # Safety
-    /// `x` must be valid at `n` elements, `out` at one.
-    #[inline(always)]
-    unsafe fn vector<T: Storage, O: Output<Compute<T>>>(
-        exec: &Exec<'_>,
-        reduction: impl Fn(Level) -> ReductionKernels<Compute<T>>,
-        needs_elements: bool,
-        n: i64,
-        x: *const T,
-        incx: i64,
-        out: *mut O,
-    ) -> Result<()> {
-        if !fast_path::qualifies(n, x, incx, out) {
-            let of_vector = reduction(exec.level()?).one;
-            // SAFETY: as the caller's.
-            return unsafe {
-                if of_vector.recipe.is_single_fold() {
-                    fold_general(exec, &of_vector, needs_elements, n, x, incx, out)
-                } else {
-                    vector_general(exec, &of_vector, needs_elements, n, x, incx, out)
-                }
-            };
-        }
-        let reduction = reduction(exec.level()?).one;
-        // SAFETY: the caller vouches for the arrays.
-        unsafe {
-            let x = StridedVector::new(x, 1);
-            out.write(O::of_vector(&Exec::new(), &reduction, n as usize, x));
-        }
-        Ok(())
-    }
-
-    /// Reduces a vector by a single fold. Separate from [`vector_general`], so that a program which calls no other
-    /// reductions does not link the logarithm.
-    ///
-    /// # Safety
-    /// As [`vector`].
-    #[inline(never)]
-    unsafe fn fold_general<T: Storage, O: Output<Compute<T>>>(
-        exec: &Exec<'_>,
-        reduction: &OfVector<Compute<T>>,
-        needs_elements: bool,
-        n: i64,
-        x: *const T,
-        incx: i64,
-        out: *mut O,
-    ) -> Result<()> {
-        let (n, inc) = check::vector(needs_elements, n, x, incx, out)?;
-        let x = StridedVector::new(x, inc);
-        // SAFETY: the caller vouches for the arrays.
-        unsafe {
-            out.write(match reduction.recipe {
-                Recipe::Sum => O::of_vector(exec, &reduction.with(Recipe::Sum), n, x),
-                _ => O::of_vector(exec, &reduction.with(Recipe::Plain), n, x),
-            });
-        }
-        Ok(())
-    }
-
-    /// The general path of [`vector`].
-    ///
-    /// # Safety
-    /// As [`vector`].
-    #[inline(never)]
-    unsafe fn vector_general<T: Storage, O: Output<Compute<T>>>(
-        exec: &Exec<'_>,
-        reduction: &OfVector<Compute<T>>,
-        needs_elements: bool,
-        n: i64,
-        x: *const T,
-        incx: i64,
-        out: *mut O,
-    ) -> Result<()> {
-        let (n, inc) = check::vector(needs_elements, n, x, incx, out)?;
-        // SAFETY: the caller vouches for the arrays.
-        unsafe {
-            out.write(O::of_vector(exec, reduction, n, StridedVector::new(x, inc)));
-        }
-        Ok(())
-    }
-
-    /// Checks and runs the reduction of each row.
-    ///
-    /// # Safety
-    /// `x` must be valid at m by n elements, `out` at m.
-    unsafe fn rows<T: Storage, O: Output<Compute<T>>>(
-        exec: &Exec<'_>,
-        reduction: &ReductionKernels<Compute<T>>,
-        needs_elements: bool,
-        m: i64,
-        n: i64,
-        x: *const T,
-        rs: i64,
-        cs: i64,
-        out: *mut O,
-        inc_out: i64,
-    ) -> Result<()> {
-        if let Some(checked) = check::rows(needs_elements, m, n, x, rs, cs, out, inc_out)? {
-            let (rows, out) = of_checked(checked, x, out);
-            // SAFETY: the caller vouches for the arrays.
-            unsafe { rows::reduce(exec, reduction, rows, out) };
-        }
-        Ok(())
-    }
 
     macro_rules! reductions {
         ({} $([$(#[$doc:meta])*] $name:ident $rows:ident [$($ddof:ident)?] $out:ident $empty:ident)*) => {$(
@@ -203,11 +98,8 @@ pub mod raw {
             pub unsafe fn $name<T: Storage>(
                 exec: &Exec<'_>, n: i64, x: *const T, incx: i64, $($ddof: i64,)? out: *mut $Result,
             ) -> Result<()> {
-                let degrees = 0;
-                $(let degrees = degrees + check::ddof(n, $ddof)?;)?
-                let reduction = |level| reduction::$name::<T>(level, degrees);
                 // SAFETY: as the caller's.
-                unsafe { vector(exec, reduction, needs_elements!($empty), n, x, incx, out.cast::<$Output>()) }
+                unsafe { results::$name::<T, $Output>(exec, n, x, incx, $($ddof,)? out.cast()) }
             }
 
             #[doc = concat!("out\\[i * inc_out\\] = [`", stringify!($name), "`](fn@", stringify!($name), ") of row i of an m by n matrix, for i in 0 .. m.")]
@@ -223,11 +115,8 @@ pub mod raw {
             pub unsafe fn $rows<T: Storage>(
                 exec: &Exec<'_>, m: i64, n: i64, x: *const T, rs: i64, cs: i64, $($ddof: i64,)? out: *mut $Result, inc_out: i64,
             ) -> Result<()> {
-                let degrees = 0;
-                $(let degrees = degrees + check::ddof(n, $ddof)?;)?
-                let reduction = reduction::$name::<T>(exec.level()?, degrees);
                 // SAFETY: as the caller's.
-                unsafe { rows(exec, &reduction, needs_elements!($empty), m, n, x, rs, cs, out.cast::<$Output>(), inc_out) }
+                unsafe { results::$rows::<T, $Output>(exec, m, n, x, rs, cs, $($ddof,)? out.cast(), inc_out) }
             }
         };
         (@index [$(#[$doc:meta])*] $name:ident $rows:ident () $empty:ident) => {
@@ -298,41 +187,7 @@ pub mod raw {
         incy: i64,
         out: *mut T,
     ) -> Result<()> {
-        let is_small =
-            || fast_path::qualifies(n, x, incx, out) && fast_path::qualifies(n, y, incy, out);
-        if const { !is_element::<T>() } || !is_small() {
-            // SAFETY: as the caller's.
-            return unsafe { dot_general(exec, n, x, incx, y, incy, out) };
-        }
-        let dot = <ops::Dot as FoldOf<Compute<T>>>::vector(exec.level()?);
-        let (n, x, y, zero) = (n as usize, x.cast(), y.cast(), Compute::<T>::ZERO);
-        // SAFETY: the caller vouches for the arrays, whose elements are of the type of arithmetic.
-        unsafe { out.write(T::from_compute(finish_sum(dot(n, x, 1, y, 1, zero).0))) };
-        Ok(())
-    }
-
-    /// The general path of [`dot`].
-    ///
-    /// # Safety
-    /// As [`dot`].
-    #[inline(never)]
-    unsafe fn dot_general<T: Storage>(
-        exec: &Exec<'_>,
-        n: i64,
-        x: *const T,
-        incx: i64,
-        y: *const T,
-        incy: i64,
-        out: *mut T,
-    ) -> Result<()> {
-        let level = exec.level()?;
-        let (n, incx, incy) = check::dot(n, x, incx, y, incy, out)?;
-        let (x, y) = (StridedVector::new(x, incx), StridedVector::new(y, incy));
-        let dot = FoldKernels::of::<ops::Dot>(level);
-        // SAFETY: the caller vouches for the arrays.
-        let sum = unsafe { fold(exec, dot, n, x, y, Compute::<T>::ZERO).0 };
-        // SAFETY: as above.
-        unsafe { out.write(T::from_compute(finish_sum(sum))) };
-        Ok(())
+        // SAFETY: as the caller's.
+        unsafe { results::dot(exec, n, x, incx, y, incy, out) }
     }
 }

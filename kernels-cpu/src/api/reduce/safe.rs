@@ -1,21 +1,33 @@
 //! The safe forms of reductions.
 #![allow(clippy::missing_errors_doc)]
 
+use super::kinds::Reductions;
 use super::*;
+use crate::number::Number;
 
 macro_rules! reductions {
-    ({} $([$(#[$doc:meta])*] $name:ident $rows:ident [$($ddof:ident)?] $out:ident $empty:ident)*) => {$(
+    ({} $($doc:tt $name:ident $rows:ident $ddof:tt $out:ident $empty:ident $integers:tt)*) => {$(
+        reductions!(@of $integers $doc $name $rows $ddof $out $empty);
+    )*};
+    // The trait of the types of elements, and where the functions are.
+    (@of [] $($row:tt)*) => { reductions!(@forms Storage raw "" $($row)*); };
+    (@of $fold:tt $($row:tt)*) => {
+        reductions!(@forms Number (<T::Kind as Reductions<T, T>>) "Of integers, exact modulo 2^bits." $($row)*);
+    };
+    (@forms $Bound:ident $via:tt $note:literal
+        [$(#[$doc:meta])*] $name:ident $rows:ident [$($ddof:ident)?] $out:ident $empty:ident) => {
         $(#[$doc])*
+        #[doc = $note]
         ///
         /// # Errors
         #[doc = errors!($empty)]
         $(#[doc = concat!("[`Error::InvalidValue`] unless 0 <= ", stringify!($ddof), " < n.")])?
         #[doc = example!($name)]
-        pub fn $name<'x, T: Storage>(exec: &Exec<'_>, x: impl Into<VecRef<'x, T>> $(, $ddof: i64)?) -> Result<result!($out T)> {
+        pub fn $name<'x, T: $Bound>(exec: &Exec<'_>, x: impl Into<VecRef<'x, T>> $(, $ddof: i64)?) -> Result<result!($out T)> {
             let x = x.into();
             let mut out = Default::default();
             // SAFETY: the view has as many elements as it says.
-            unsafe { raw::$name(exec, x.elements() as i64, x.ptr(), x.inc() as i64, $($ddof,)? &mut out)? };
+            unsafe { reductions!(@call $via $name (exec, x.elements() as i64, x.ptr(), x.inc() as i64, $($ddof,)? &mut out))? };
             Ok(result!($out out))
         }
 
@@ -27,7 +39,7 @@ macro_rules! reductions {
         /// `out` have one address; and the errors of the vector form, where a matrix without rows is not an empty
         /// reduction: the call succeeds and writes nothing.
         #[doc = example!($rows)]
-        pub fn $rows<'o, T: Storage>(
+        pub fn $rows<'o, T: $Bound>(
             exec: &Exec<'_>, x: MatRef<'_, T>, $($ddof: i64,)? out: impl Into<VecMut<'o, output!($out T)>>,
         ) -> Result<()> {
             let mut out = out.into();
@@ -37,9 +49,11 @@ macro_rules! reductions {
             let (m, n) = (x.rows() as i64, x.cols() as i64);
             let (rs, cs, inc) = (x.rs() as i64, x.cs() as i64, out.inc() as i64);
             // SAFETY: the views have as many elements as they say.
-            unsafe { raw::$rows(exec, m, n, x.ptr(), rs, cs, $($ddof,)? out.ptr(), inc) }
+            unsafe { reductions!(@call $via $rows (exec, m, n, x.ptr(), rs, cs, $($ddof,)? out.ptr(), inc)) }
         }
-    )*};
+    };
+    (@call raw $name:ident $arguments:tt) => { raw::$name $arguments };
+    (@call ($($path:tt)*) $name:ident $arguments:tt) => { $($path)*::$name $arguments };
 }
 
 /// The type of the result of a vector form, or its conversion from the value that was written.
@@ -155,9 +169,9 @@ assert_eq!(argmax(&Exec::new(), empty), Err(Error::EmptyReduction { arg: "n" }))
     };
 }
 
-for_each_reduction!(reductions! {} [doc name rows ddof result empty]);
+for_each_reduction!(reductions! {} [doc name rows ddof result empty integers]);
 
-/// The dot product of x and y, in the canonical order: fma(x\[i\], y\[i\], lane).
+/// The dot product of x and y, in the canonical order: fma(x\[i\], y\[i\], lane). Of integers, exact modulo 2^bits.
 ///
 /// NaN: a NaN in x or y gives the canonical NaN.
 /// Empty: +0.
@@ -173,7 +187,7 @@ for_each_reduction!(reductions! {} [doc name rows ddof result empty]);
 /// assert_eq!(dot(&Exec::new(), &[1.0_f32, 2.0, 3.0], &[4.0, 5.0, 6.0])?, 32.0);
 /// # Ok::<(), diptych::Error>(())
 /// ```
-pub fn dot<'x, 'y, T: Storage>(
+pub fn dot<'x, 'y, T: Number>(
     exec: &Exec<'_>,
     x: impl Into<VecRef<'x, T>>,
     y: impl Into<VecRef<'y, T>>,
@@ -186,7 +200,7 @@ pub fn dot<'x, 'y, T: Storage>(
     let n = x.elements() as i64;
     // SAFETY: the views have n elements.
     unsafe {
-        raw::dot(
+        <T::Kind as Reductions<T, T>>::dot(
             exec,
             n,
             x.ptr(),

@@ -1,5 +1,6 @@
 //! The kernels of integers: loops over blocks of elements, each block an array that the compiler makes registers of.
 
+pub mod dot;
 pub mod elementwise;
 pub mod reduce;
 
