@@ -165,6 +165,7 @@ pub mod table;
 pub mod tensor;
 mod view;
 
+pub use api::convert::{Convertible, convert};
 pub use api::elementwise::*;
 pub use api::fused::*;
 pub use api::gemm::*;
@@ -184,6 +185,32 @@ pub use number::{Accumulate, Number};
 #[cfg(feature = "pool")]
 pub use pool::Pool;
 pub use view::{BatchMut, BatchRef, MatMut, MatRef, VecMut, VecRef};
+
+/// Reductions and products with results of more bits than the elements.
+///
+/// The functions of the same names at the root of the crate give results of the type of the elements: 16-bit floats are
+/// rounded, and integers are taken modulo 2^bits. Here 16-bit floats give `f32`, as it was computed; the results of `f32` and
+/// `f64` are the same as there. Totals of integers are `i32` or `i64`, whichever the caller names, exact modulo 2^32 or
+/// 2^64: see [`Accumulate`]. Matrix products of bytes to `i32` are [`matmul`].
+///
+/// ```
+/// use diptych::{Exec, bf16, wide};
+///
+/// let exec = Exec::new();
+/// let total: i64 = wide::sum(&exec, &[200_u8, 100])?;
+/// assert_eq!(total, 300);
+/// assert_eq!(diptych::sum(&exec, &[200_u8, 100])?, 44);
+///
+/// let x = [256.0_f32, 1.0].map(bf16::from_f32);
+/// assert_eq!(wide::sum(&exec, &x)?, 257.0_f32);
+/// assert_eq!(diptych::sum(&exec, &x)?.to_f32(), 256.0);
+/// # Ok::<(), diptych::Error>(())
+/// ```
+pub mod wide {
+    pub use crate::api::fused::wide::*;
+    pub use crate::api::outer::wide::*;
+    pub use crate::api::reduce::wide::*;
+}
 
 /// The operations on pointers, for callers that have addresses instead of slices. The C interface calls these.
 ///

@@ -13,7 +13,7 @@ use kinds::Elementwise;
 
 /// Splits 0..n at multiples of 64 elements and runs `part(from, len)` on each piece, on several threads if `bytes` of
 /// output are worth it.
-fn split(exec: &Exec<'_>, n: usize, bytes: usize, part: impl Fn(usize, usize) + Sync) {
+pub(crate) fn split(exec: &Exec<'_>, n: usize, bytes: usize, part: impl Fn(usize, usize) + Sync) {
     const GRAIN: usize = 64;
     let tasks = exec.tasks(bytes, n.div_ceil(GRAIN));
     if tasks == 1 {

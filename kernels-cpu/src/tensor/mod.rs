@@ -13,7 +13,7 @@
 mod block_walk;
 pub(crate) mod blocks;
 mod buffers;
-mod cast;
+pub(crate) mod cast;
 pub(crate) mod checked;
 mod contiguous;
 pub(crate) mod convert;

@@ -40,12 +40,12 @@ pub struct LsqArguments<T> {
 /// # Errors
 /// As [`raw::mse_grad`](crate::raw::mse_grad).
 #[inline(always)]
-pub fn mse_grad<T>(
+pub fn mse_grad<T, L>(
     n: i64,
     pred: *const T,
     target: *const T,
     grad: *mut T,
-    loss: *mut T,
+    loss: *mut L,
 ) -> Result<usize> {
     let n = size(n, "n")?;
     let loss_region = scalar(loss, "loss")?;

@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod lsq;
+pub mod wide;
 mod widened;
 
 use crate::api::reduce::{MAX_PARTS, Parts, pairwise};
@@ -40,14 +41,8 @@ pub mod raw {
         grad: *mut T,
         loss: *mut T,
     ) -> Result<()> {
-        let k = Kernels::new(exec.level()?);
-        let n = check::mse_grad(n, pred, target, grad, loss)?;
         // SAFETY: as the caller's.
-        unsafe {
-            let sum = super::run_mse_grad(exec, k, n, pred, target, grad);
-            loss.write(T::from_compute(sum));
-        }
-        Ok(())
+        unsafe { super::mse_grad_to(exec, n, pred, target, grad, loss) }
     }
 
     /// Returns the bytes of workspace that [`lsq_grad`] of this shape needs with the threads of `exec`.
@@ -90,6 +85,33 @@ pub mod raw {
         // SAFETY: as the caller's.
         unsafe { run_lsq_grad(exec, &args) }
     }
+}
+
+/// [`raw::mse_grad`] with a loss of the type `L`.
+///
+/// # Errors
+/// As there.
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+unsafe fn mse_grad_to<T: Storage, L: Storage<Compute = Compute<T>>>(
+    exec: &Exec<'_>,
+    n: i64,
+    pred: *const T,
+    target: *const T,
+    grad: *mut T,
+    loss: *mut L,
+) -> Result<()> {
+    let k = Kernels::new(exec.level()?);
+    let n = check::mse_grad(n, pred, target, grad, loss)?;
+    // SAFETY: as the caller's.
+    unsafe {
+        loss.write(L::from_compute(run_mse_grad(
+            exec, k, n, pred, target, grad,
+        )))
+    };
+    Ok(())
 }
 
 /// Runs [`raw::mse_grad`] of checked arrays; returns the loss.
@@ -205,25 +227,30 @@ pub fn mse_grad<T: Storage>(
     target: &[T],
     grad: &mut [T],
 ) -> Result<T> {
+    mse_grad_slices(exec, pred, target, grad)
+}
+
+/// [`mse_grad`] with a loss of the type `L`.
+///
+/// # Errors
+/// As there.
+#[inline(always)]
+fn mse_grad_slices<T: Storage, L: Storage<Compute = Compute<T>>>(
+    exec: &Exec<'_>,
+    pred: &[T],
+    target: &[T],
+    grad: &mut [T],
+) -> Result<L> {
     if target.len() != pred.len() {
         return Err(Error::ShapeMismatch { arg: "target" });
     }
     if grad.len() != pred.len() {
         return Err(Error::ShapeMismatch { arg: "grad" });
     }
-    let mut loss = T::default();
-    let n = pred.len() as i64;
+    let mut loss = L::default();
+    let (pred, n) = (pred.as_ptr(), pred.len() as i64);
     // SAFETY: the slices have n elements.
-    unsafe {
-        raw::mse_grad(
-            exec,
-            n,
-            pred.as_ptr(),
-            target.as_ptr(),
-            grad.as_mut_ptr(),
-            &mut loss,
-        )?
-    };
+    unsafe { mse_grad_to(exec, n, pred, target.as_ptr(), grad.as_mut_ptr(), &mut loss)? };
     Ok(loss)
 }
 
@@ -232,13 +259,26 @@ pub fn mse_grad<T: Storage>(
 /// # Errors
 /// [`Error::ShapeMismatch`] when the slices differ in length.
 pub fn mse_grad_in_place<T: Storage>(exec: &Exec<'_>, pred: &mut [T], target: &[T]) -> Result<T> {
+    mse_grad_slices_in_place(exec, pred, target)
+}
+
+/// [`mse_grad_in_place`] with a loss of the type `L`.
+///
+/// # Errors
+/// As there.
+#[inline(always)]
+fn mse_grad_slices_in_place<T: Storage, L: Storage<Compute = Compute<T>>>(
+    exec: &Exec<'_>,
+    pred: &mut [T],
+    target: &[T],
+) -> Result<L> {
     if target.len() != pred.len() {
         return Err(Error::ShapeMismatch { arg: "target" });
     }
-    let mut loss = T::default();
+    let mut loss = L::default();
     let (n, pred) = (pred.len() as i64, pred.as_mut_ptr());
     // SAFETY: the slices have n elements; the output is exactly an input.
-    unsafe { raw::mse_grad(exec, n, pred, target.as_ptr(), pred, &mut loss)? };
+    unsafe { mse_grad_to(exec, n, pred, target.as_ptr(), pred, &mut loss)? };
     Ok(loss)
 }
 

@@ -46,6 +46,22 @@ impl<T: Storage, O> Arguments<T, O> {
             names: ["out", "out_rs", "out_cs"],
         }
     }
+
+    /// Returns the arguments with elements of the type of arithmetic, which are `T` and `O` under
+    /// other names.
+    #[inline(always)]
+    pub(super) fn cast(&self) -> Arguments<Compute<T>> {
+        let Matrix { ptr, rs, cs, bs } = self.out;
+        Arguments {
+            m: self.m,
+            n: self.n,
+            alpha: self.alpha,
+            x: (self.x.0.cast(), self.x.1),
+            y: (self.y.0.cast(), self.y.1),
+            out: Matrix::batched(ptr.cast(), rs, cs, bs),
+            names: self.names,
+        }
+    }
 }
 
 impl<T: Storage> Arguments<T> {
@@ -62,21 +78,6 @@ impl<T: Storage> Arguments<T> {
             alpha,
             names: ["a", "a_rs", "a_cs"],
             ..Self::outer(sizes, x, y, a)
-        }
-    }
-
-    /// Returns the arguments with elements of the type of arithmetic, which is `T` under another name.
-    #[inline(always)]
-    pub(super) fn cast(&self) -> Arguments<Compute<T>> {
-        let Matrix { ptr, rs, cs, bs } = self.out;
-        Arguments {
-            m: self.m,
-            n: self.n,
-            alpha: self.alpha,
-            x: (self.x.0.cast(), self.x.1),
-            y: (self.y.0.cast(), self.y.1),
-            out: Matrix::batched(ptr.cast(), rs, cs, bs),
-            names: self.names,
         }
     }
 }

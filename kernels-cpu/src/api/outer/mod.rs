@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod kinds;
+pub mod wide;
 mod widened;
 
 use crate::detect;
@@ -248,10 +249,10 @@ unsafe fn ger_general<T: Element>(exec: &Exec<'_>, args: Arguments<T>) -> Result
 }
 
 /// Refuses vectors whose lengths are not the numbers of rows and columns. Returns these.
-fn check_shapes<T>(
+fn check_shapes<T, O>(
     x: &VecRef<'_, T>,
     y: &VecRef<'_, T>,
-    out: &MatMut<'_, T>,
+    out: &MatMut<'_, O>,
 ) -> Result<(i64, i64)> {
     match (x.elements() == out.rows(), y.elements() == out.cols()) {
         (false, _) => Err(Error::ShapeMismatch { arg: "x" }),

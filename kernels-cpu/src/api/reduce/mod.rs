@@ -3,6 +3,7 @@
 pub(crate) mod check;
 mod fast_path;
 mod fold;
+mod forms;
 mod gathered;
 mod integer_dot;
 mod kernel;
@@ -16,6 +17,7 @@ pub(crate) mod search;
 mod short;
 mod tree;
 mod vectors;
+pub mod wide;
 mod widened;
 mod widened_chunks;
 mod widened_columns;

@@ -1,6 +1,7 @@
 //! The safe forms of reductions.
 #![allow(clippy::missing_errors_doc)]
 
+use super::forms::forms;
 use super::kinds::Reductions;
 use super::*;
 use crate::number::Number;
@@ -9,74 +10,34 @@ macro_rules! reductions {
     ({} $($doc:tt $name:ident $rows:ident $ddof:tt $out:ident $empty:ident $integers:tt)*) => {$(
         reductions!(@of $integers $doc $name $rows $ddof $out $empty);
     )*};
-    // The trait of the types of elements, and where the functions are.
-    (@of [] $($row:tt)*) => { reductions!(@forms Storage raw "" $($row)*); };
+    (@of [] $($row:tt)*) => { reductions!(@forms [T: Storage] [raw] "" $($row)*); };
     (@of $fold:tt $($row:tt)*) => {
-        reductions!(@forms Number (<T::Kind as Reductions<T, T>>) "Of integers, exact modulo 2^bits." $($row)*);
+        reductions!(@forms [T: Number] [T::Kind as Reductions<T, T>] "Of integers, exact modulo 2^bits." $($row)*);
     };
-    (@forms $Bound:ident $via:tt $note:literal
+    (@forms $generics:tt $via:tt $note:literal
         [$(#[$doc:meta])*] $name:ident $rows:ident [$($ddof:ident)?] $out:ident $empty:ident) => {
-        $(#[$doc])*
-        #[doc = $note]
-        ///
-        /// # Errors
-        #[doc = errors!($empty)]
-        $(#[doc = concat!("[`Error::InvalidValue`] unless 0 <= ", stringify!($ddof), " < n.")])?
-        #[doc = example!($name)]
-        pub fn $name<'x, T: $Bound>(exec: &Exec<'_>, x: impl Into<VecRef<'x, T>> $(, $ddof: i64)?) -> Result<result!($out T)> {
-            let x = x.into();
-            let mut out = Default::default();
-            // SAFETY: the view has as many elements as it says.
-            unsafe { reductions!(@call $via $name (exec, x.elements() as i64, x.ptr(), x.inc() as i64, $($ddof,)? &mut out))? };
-            Ok(result!($out out))
+        forms! {
+            $generics (T) $via $name $rows [$($ddof)?] $out
+            [
+                $(#[$doc])*
+                #[doc = $note]
+                ///
+                /// # Errors
+                #[doc = errors!($empty)]
+                $(#[doc = concat!("[`Error::InvalidValue`] unless 0 <= ", stringify!($ddof), " < n.")])?
+                #[doc = example!($name)]
+            ]
+            [
+                #[doc = concat!("out\\[i\\] = [`", stringify!($name), "`](fn@", stringify!($name), ") of row i of `x`, with the bits of the call on that row alone.")]
+                /// For the columns of a matrix pass its transpose, `x.t()`.
+                ///
+                /// # Errors
+                /// [`Error::ShapeMismatch`] unless `out` has an element for each row; [`Error::Overlap`] when two elements of
+                /// `out` have one address; and the errors of the vector form, where a matrix without rows is not an empty
+                /// reduction: the call succeeds and writes nothing.
+                #[doc = example!($rows)]
+            ]
         }
-
-        #[doc = concat!("out\\[i\\] = [`", stringify!($name), "`](fn@", stringify!($name), ") of row i of `x`, with the bits of the call on that row alone.")]
-        /// For the columns of a matrix pass its transpose, `x.t()`.
-        ///
-        /// # Errors
-        /// [`Error::ShapeMismatch`] unless `out` has an element for each row; [`Error::Overlap`] when two elements of
-        /// `out` have one address; and the errors of the vector form, where a matrix without rows is not an empty
-        /// reduction: the call succeeds and writes nothing.
-        #[doc = example!($rows)]
-        pub fn $rows<'o, T: $Bound>(
-            exec: &Exec<'_>, x: MatRef<'_, T>, $($ddof: i64,)? out: impl Into<VecMut<'o, output!($out T)>>,
-        ) -> Result<()> {
-            let mut out = out.into();
-            if out.elements() != x.rows() {
-                return Err(Error::ShapeMismatch { arg: "out" });
-            }
-            let (m, n) = (x.rows() as i64, x.cols() as i64);
-            let (rs, cs, inc) = (x.rs() as i64, x.cs() as i64, out.inc() as i64);
-            // SAFETY: the views have as many elements as they say.
-            unsafe { reductions!(@call $via $rows (exec, m, n, x.ptr(), rs, cs, $($ddof,)? out.ptr(), inc)) }
-        }
-    };
-    (@call raw $name:ident $arguments:tt) => { raw::$name $arguments };
-    (@call ($($path:tt)*) $name:ident $arguments:tt) => { $($path)*::$name $arguments };
-}
-
-/// The type of the result of a vector form, or its conversion from the value that was written.
-macro_rules! result {
-    (element $out:ident) => {
-        $out
-    };
-    ($count_or_index:ident T) => {
-        usize
-    };
-    ($count_or_index:ident $out:ident) => {{
-        let index: i64 = $out;
-        index as usize
-    }};
-}
-
-/// The element type of the output of a form for rows.
-macro_rules! output {
-    (element $T:ident) => {
-        $T
-    };
-    ($count_or_index:ident $T:ident) => {
-        i64
     };
 }
 
@@ -192,23 +153,25 @@ pub fn dot<'x, 'y, T: Number>(
     x: impl Into<VecRef<'x, T>>,
     y: impl Into<VecRef<'y, T>>,
 ) -> Result<T> {
-    let (x, y) = (x.into(), y.into());
+    dot_of::<T::Kind, T, T>(exec, &x.into(), &y.into())
+}
+
+/// Returns the dot product in the type `O`.
+///
+/// # Errors
+/// As [`dot`].
+#[inline(always)]
+pub(super) fn dot_of<K: Reductions<T, O>, T: Number, O: Default>(
+    exec: &Exec<'_>,
+    x: &VecRef<'_, T>,
+    y: &VecRef<'_, T>,
+) -> Result<O> {
     if x.elements() != y.elements() {
         return Err(Error::ShapeMismatch { arg: "y" });
     }
-    let mut out = T::default();
-    let n = x.elements() as i64;
-    // SAFETY: the views have n elements.
-    unsafe {
-        <T::Kind as Reductions<T, T>>::dot(
-            exec,
-            n,
-            x.ptr(),
-            x.inc() as i64,
-            y.ptr(),
-            y.inc() as i64,
-            &mut out,
-        )?
-    };
+    let mut out = O::default();
+    let ((p, incx), (q, incy)) = (x.vector(), y.vector());
+    // SAFETY: the views have as many elements as they say.
+    unsafe { K::dot(exec, x.elements() as i64, p, incx, q, incy, &mut out)? };
     Ok(out)
 }
