@@ -57,7 +57,11 @@ impl Dtype {
 ///
 /// Operations that are generic over `Storage` take all four; they compute in [`Storage::Compute`]. The 16-bit types are
 /// widened to `f32`, and a result is rounded once, to nearest even, when it is stored. The trait is sealed: kernels
-/// exist for these types only.
+/// exist for these types only. Operations that are generic over [`Number`](crate::Number) take integers too.
+#[diagnostic::on_unimplemented(
+    message = "this operation takes floats, and `{Self}` is not one",
+    note = "the types of floats are `f32`, `f64`, `f16` and `bf16`"
+)]
 pub trait Storage:
     sealed::Sealed + Copy + Debug + Default + PartialEq + Send + Sync + 'static
 {

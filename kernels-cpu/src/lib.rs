@@ -1,6 +1,6 @@
-//! Numerical kernels for `f32` and `f64`: matrix products, outer products, reductions, and the elementwise and fused
-//! steps of a training loop. The same call gives the same bits on every CPU level (portable, AVX2, AVX-512, NEON), with
-//! any number of threads, and, through the crate `diptych-gpu`, on a GPU.
+//! Numerical kernels for `f32`, `f64`, `f16`, `bf16` and integers: matrix products, outer products, reductions, and the
+//! elementwise and fused steps of a training loop. The same call gives the same bits on every CPU level (portable,
+//! AVX2, AVX-512, NEON), with any number of threads, and, through the crate `diptych-gpu`, on a GPU.
 //!
 //! # Example
 //!
@@ -38,7 +38,8 @@
 //!
 //! # Operations
 //!
-//! For `f32`, `f64`, [`struct@f16`] and [`bf16`]:
+//! For `f32`, `f64`, [`struct@f16`] and [`bf16`], the types of [`Storage`]; those that are generic over [`Number`] also
+//! for `i8`, `u8`, `i32` and `i64`, exactly modulo 2^bits:
 //!
 //! * Elementwise: [`clamp`], [`clamp_backward`], [`add`], [`sub`], [`mul`], [`div`], [`scale`], [`axpy`], [`square`],
 //!   [`abs`], [`neg`], [`minimum`], [`maximum`], [`fill`].
@@ -51,8 +52,9 @@
 //! Matrix products are [`gemm`], [`gemm_fused`] and [`gemm_batched`] for `f32` and `f64`, and [`matmul`] for 16-bit floats
 //! and integers. [`gemm_packed`] and [`matmul_packed`] take a matrix that was packed once.
 //!
-//! The functions of [`tensor`] take arrays of any rank and type; elementwise operations, most reductions and outer products
-//! there also take `i8`, `u8`, `i32` and `i64`, and say so.
+//! A result has the type of the elements. The module [`wide`] has the reductions, [`dot`] and [`outer`] with more bits:
+//! `f32` from 16-bit floats, `i32` or `i64` from integers. [`convert`] copies between all of these types, other
+//! integers and `bool`. The functions of [`tensor`] take arrays of any rank and type.
 //!
 //! [`mse_grad`], the maps over rows and the elementwise operations, except [`axpy`] and [`fill`], also have an
 //! `_in_place` form. Every reduction except [`dot`] also has a `_rows` form, which reduces each row of a matrix. The
@@ -189,9 +191,9 @@ pub use view::{BatchMut, BatchRef, MatMut, MatRef, VecMut, VecRef};
 /// Reductions and products with results of more bits than the elements.
 ///
 /// The functions of the same names at the root of the crate give results of the type of the elements: 16-bit floats are
-/// rounded, and integers are taken modulo 2^bits. Here 16-bit floats give `f32`, as it was computed; the results of `f32` and
-/// `f64` are the same as there. Totals of integers are `i32` or `i64`, whichever the caller names, exact modulo 2^32 or
-/// 2^64: see [`Accumulate`]. Matrix products of bytes to `i32` are [`matmul`].
+/// rounded, and integers are taken modulo 2^bits. Here 16-bit floats give `f32`, as it was computed; the results of
+/// `f32` and `f64` are the same as there. Totals of integers are `i32` or `i64`, whichever the caller names, exact
+/// modulo 2^32 or 2^64: see [`Accumulate`]. Matrix products of bytes to `i32` are [`matmul`].
 ///
 /// ```
 /// use diptych::{Exec, bf16, wide};

@@ -55,8 +55,8 @@ macro_rules! for_each_element {
 /// * `output`: the name of the output;
 /// * `mode`: whether that is only written (`write`), or is the last operand too (`update`);
 /// * `in_place`: `[NAME]` of the in-place form if there is one;
-/// * `integers`: whether over tensors it takes integers too: `refused`; `signed`; or `signless`, where the bits of results do
-///   not depend on whether the type has a sign;
+/// * `integers`: whether it takes integers too, over tensors and over slices: `refused`; `signed`; or `signless`, where
+///   the bits of results do not depend on whether the type has a sign;
 /// * `facts`: its costs and tolerance.
 #[macro_export]
 #[doc(hidden)]
@@ -201,8 +201,8 @@ macro_rules! if_nan_spreads {
 /// * `folds`, `recipe`: the folds of its passes, and the [`Recipe`](crate::recipe::Recipe) that combines them; no folds for
 ///   an index;
 /// * `empty`: whether the reduction of no elements gives a `value` or is `refused`;
-/// * `integers`: the fold with which it takes integers too, over tensors, in brackets; of an index, the fold that finds the
-///   element;
+/// * `integers`: the fold with which it takes integers too, over tensors and over slices, in brackets; of an index, the
+///   fold that finds the element;
 /// * `facts`: its costs and tolerance.
 #[macro_export]
 #[doc(hidden)]

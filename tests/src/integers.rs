@@ -35,6 +35,15 @@ pub fn outer_product<T: Whole>(alpha: i64, x: T, y: T, a: T) -> T {
     T::of_bits(product.wrapping_add(i128::from(a.wide())) as u64)
 }
 
+/// Returns a dot product modulo 2^64.
+pub fn dot(x: &[i64], y: &[i64]) -> i64 {
+    let products = x
+        .iter()
+        .zip(y)
+        .map(|(&x, &y)| i128::from(x) * i128::from(y));
+    products.fold(0, i128::wrapping_add) as i64
+}
+
 /// Returns a reduction of numbers, by its name, modulo 2^64. There must be one where no elements have no result.
 pub fn reduction(name: &str, x: &[i64]) -> i64 {
     let all = || x.iter().map(|&x| i128::from(x));

@@ -48,9 +48,9 @@ convertible! {
 
 /// out\[i\] = x\[i\], converted to another type of elements.
 ///
-/// Between floats, and from integers to floats, a number is rounded once, to nearest even. From floats to integers it is
-/// truncated and saturates, and NaN becomes 0, as with `as`; between integers it wraps, as with `as`. As a `bool`, a number
-/// is whether it is not 0; a `bool` is 0 or 1.
+/// Between floats, and from integers to floats, a number is rounded once, to nearest even. From floats to integers it
+/// is truncated and saturates, and NaN becomes 0, as with `as`; between integers it wraps, as with `as`. As a `bool`, a
+/// number is whether it is not 0; a `bool` is 0 or 1.
 ///
 /// # Errors
 /// [`Error::ShapeMismatch`] when the slices differ in length.

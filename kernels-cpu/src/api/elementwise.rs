@@ -128,7 +128,8 @@ macro_rules! safe {
     (@of $signs:ident [@$form:ident $($row:tt)*]) => {
         safe!(@$form [Number (<T::Kind as Elementwise<T>>) "Of integers, exact modulo 2^bits."] $($row)*);
     };
-    (@form [$Bound:ident $via:tt $note:literal] [$(#[$doc:meta])*] $name:ident ($($arg:ident: $kind:ident),*) $out:ident) => {
+    (@form [$Bound:ident $via:tt $note:literal]
+        [$(#[$doc:meta])*] $name:ident ($($arg:ident: $kind:ident),*) $out:ident) => {
         $(#[$doc])*
         #[doc = $note]
         ///
@@ -144,7 +145,8 @@ macro_rules! safe {
     (@call ($($path:tt)*) $name:ident $arguments:tt) => { $($path)*::$name $arguments };
     (@call raw $name:ident $arguments:tt) => { raw::$name $arguments };
     (@in_place $of:tt [] $($rest:tt)*) => {};
-    (@in_place [$Bound:ident $via:tt $note:literal] [$in_place:ident] $name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*)) => {
+    (@in_place [$Bound:ident $via:tt $note:literal]
+        [$in_place:ident] $name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*)) => {
         #[doc = concat!("As [`", stringify!($name), "`], but the result replaces ", $(safe!(@replaced $role $arg),)* ".")]
         ///
         /// # Errors

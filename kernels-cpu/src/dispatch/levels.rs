@@ -51,8 +51,8 @@ macro_rules! for_type {
     };
 }
 
-/// `$value`, kernels that a `const fn` looks up by the value of a type: as a constant, so that the crate that names the type
-/// compiles those of this type and no others. With `cfg(precompiled)` this crate has compiled all of them.
+/// `$value`, kernels that a `const fn` looks up by the value of a type: as a constant, so that the crate that names the
+/// type compiles those of this type and no others. With `cfg(precompiled)` this crate has compiled all of them.
 #[cfg(not(precompiled))]
 macro_rules! of_type {
     ($value:expr) => {

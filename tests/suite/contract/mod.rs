@@ -5,7 +5,9 @@ use diptych_tests::threads as backend;
 
 mod bounds;
 mod bounds_matrices;
+mod convert;
 mod environment;
 mod floating;
 mod safe_api;
+mod safe_integers;
 mod shapes;

@@ -23,8 +23,8 @@ type Input = (*const u8, usize);
 /// `LevelUnavailable`.
 ///
 /// # Safety
-/// The arrays must be valid for `n` elements, inputs for reading and the output for writing; it must be exactly an input
-/// or apart from it.
+/// The arrays must be valid for `n` elements, inputs for reading and the output for writing; it must be exactly an
+/// input or apart from it.
 #[inline(never)]
 unsafe fn run(
     exec: &Exec<'_>,
@@ -85,8 +85,8 @@ macro_rules! kinds {
         /// `LevelUnavailable`.
         ///
         /// # Safety
-        /// The arrays must be valid for `n` >= 0 elements, inputs for reading and the output for writing; it must be exactly
-        /// an input or apart from it.
+        /// The arrays must be valid for `n` >= 0 elements, inputs for reading and the output for writing; it must be
+        /// exactly an input or apart from it.
         unsafe fn $name(exec: &Exec<'_>, n: i64, $($arg: kinds!(@type $kind T),)* $out: *mut T) -> Result<()>;
     };
     (@floats refused $($row:tt)*) => {};

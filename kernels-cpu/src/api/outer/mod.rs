@@ -261,8 +261,8 @@ fn check_shapes<T, O>(
     }
 }
 
-/// The outer product of two vectors: out\[i, j\] = x\[i\] * y\[j\], each product rounded once. Of integers, exact modulo
-/// 2^bits.
+/// The outer product of two vectors: out\[i, j\] = x\[i\] * y\[j\], each product rounded once. Of integers, exact
+/// modulo 2^bits.
 ///
 /// NaN: a NaN factor gives a NaN.
 ///

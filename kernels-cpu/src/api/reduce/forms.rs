@@ -10,9 +10,10 @@ macro_rules! forms {
             exec: &Exec<'_>, x: impl Into<VecRef<'x, T>> $(, $ddof: i64)?
         ) -> Result<forms!(@result $out $O)> {
             let x = x.into();
+            let (n, (p, inc)) = (x.elements() as i64, x.vector());
             let mut out = Default::default();
             // SAFETY: the view has as many elements as it says.
-            unsafe { forms!(@call $via $name (exec, x.elements() as i64, x.ptr(), x.inc() as i64, $($ddof,)? &mut out))? };
+            unsafe { forms!(@call $via $name (exec, n, p, inc, $($ddof,)? &mut out))? };
             Ok(forms!(@converted $out out))
         }
 

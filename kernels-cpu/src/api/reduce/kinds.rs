@@ -1,4 +1,5 @@
-//! The reductions of floats and of integers behind one trait, expanded from the table (`for_each_reduction!`), and `dot`.
+//! The reductions of floats and of integers behind one trait, expanded from the table (`for_each_reduction!`), and
+//! `dot`.
 
 use super::integer_dot::IntegerDot;
 use super::output::Output;
@@ -103,8 +104,8 @@ impl IntegerKernels {
 
 macro_rules! kinds {
     ({} $($name:ident $rows:ident $out:ident $empty:ident $integers:tt)*) => {
-        /// The reductions that take floats and integers, of elements of the type `T`. Results that are elements have the
-        /// type `O`.
+        /// The reductions that take floats and integers, of elements of the type `T`. Results that are elements have
+        /// the type `O`.
         pub trait Reductions<T: Number, O> {
             $(kinds!(@declare $integers $name $rows $out);)*
 
@@ -115,14 +116,18 @@ macro_rules! kinds {
             ///
             /// # Safety
             /// As [`raw::dot`].
-            unsafe fn dot(exec: &Exec<'_>, n: i64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut O) -> Result<()>;
+            unsafe fn dot(
+                exec: &Exec<'_>, n: i64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut O,
+            ) -> Result<()>;
         }
 
         impl<T: Storage, O: Output<Compute<T>>> Reductions<T, O> for Floats {
             $(kinds!(@floats $integers $name $rows $out);)*
 
             #[inline(always)]
-            unsafe fn dot(exec: &Exec<'_>, n: i64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut O) -> Result<()> {
+            unsafe fn dot(
+                exec: &Exec<'_>, n: i64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut O,
+            ) -> Result<()> {
                 // SAFETY: as the caller's.
                 unsafe { results::dot(exec, n, x, incx, y, incy, out) }
             }
@@ -131,7 +136,9 @@ macro_rules! kinds {
         impl<T: IntegerElement, O: IntegerElement> Reductions<T, O> for Integers {
             $(kinds!(@integers $integers $name $rows $out $empty);)*
 
-            unsafe fn dot(exec: &Exec<'_>, n: i64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut O) -> Result<()> {
+            unsafe fn dot(
+                exec: &Exec<'_>, n: i64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut O,
+            ) -> Result<()> {
                 let level = exec.level()?;
                 let (n, incx, incy) = check::dot(n, x, incx, y, incy, out)?;
                 let levels = of_type!(dot::of(T::TYPE));
@@ -152,7 +159,9 @@ macro_rules! kinds {
         ///
         /// # Safety
         /// As there.
-        unsafe fn $name(exec: &Exec<'_>, n: i64, x: *const T, incx: i64, out: *mut kinds!(@result $out O)) -> Result<()>;
+        unsafe fn $name(
+            exec: &Exec<'_>, n: i64, x: *const T, incx: i64, out: *mut kinds!(@result $out O),
+        ) -> Result<()>;
 
         /// The reduction of each row of a matrix.
         ///
@@ -162,20 +171,24 @@ macro_rules! kinds {
         /// # Safety
         /// As there.
         unsafe fn $rows(
-            exec: &Exec<'_>, m: i64, n: i64, x: *const T, rs: i64, cs: i64, out: *mut kinds!(@result $out O), inc_out: i64,
+            exec: &Exec<'_>, m: i64, n: i64, x: *const T, rs: i64, cs: i64,
+            out: *mut kinds!(@result $out O), inc_out: i64,
         ) -> Result<()>;
     };
     (@floats [] $($row:tt)*) => {};
     (@floats $fold:tt $name:ident $rows:ident $out:ident) => {
         #[inline(always)]
-        unsafe fn $name(exec: &Exec<'_>, n: i64, x: *const T, incx: i64, out: *mut kinds!(@result $out O)) -> Result<()> {
+        unsafe fn $name(
+            exec: &Exec<'_>, n: i64, x: *const T, incx: i64, out: *mut kinds!(@result $out O),
+        ) -> Result<()> {
             // SAFETY: as the caller's.
             unsafe { kinds!(@call $out $name (exec, n, x, incx, out)) }
         }
 
         #[inline(always)]
         unsafe fn $rows(
-            exec: &Exec<'_>, m: i64, n: i64, x: *const T, rs: i64, cs: i64, out: *mut kinds!(@result $out O), inc_out: i64,
+            exec: &Exec<'_>, m: i64, n: i64, x: *const T, rs: i64, cs: i64,
+            out: *mut kinds!(@result $out O), inc_out: i64,
         ) -> Result<()> {
             // SAFETY: as the caller's.
             unsafe { kinds!(@call $out $rows (exec, m, n, x, rs, cs, out, inc_out)) }
@@ -183,13 +196,16 @@ macro_rules! kinds {
     };
     (@integers [] $($row:tt)*) => {};
     (@integers [$Fold:ident] $name:ident $rows:ident $out:ident $empty:ident) => {
-        unsafe fn $name(exec: &Exec<'_>, n: i64, x: *const T, incx: i64, out: *mut kinds!(@result $out O)) -> Result<()> {
+        unsafe fn $name(
+            exec: &Exec<'_>, n: i64, x: *const T, incx: i64, out: *mut kinds!(@result $out O),
+        ) -> Result<()> {
             // SAFETY: as the caller's.
             unsafe { vector(exec, &kinds!(@kernels $Fold $out $empty), (n, x, incx), out) }
         }
 
         unsafe fn $rows(
-            exec: &Exec<'_>, m: i64, n: i64, x: *const T, rs: i64, cs: i64, out: *mut kinds!(@result $out O), inc_out: i64,
+            exec: &Exec<'_>, m: i64, n: i64, x: *const T, rs: i64, cs: i64,
+            out: *mut kinds!(@result $out O), inc_out: i64,
         ) -> Result<()> {
             // SAFETY: as the caller's.
             unsafe { rows(exec, &kinds!(@kernels $Fold $out $empty), (m, n, x, rs, cs), (out, inc_out)) }

@@ -28,13 +28,14 @@ macro_rules! reductions {
                 #[doc = example!($name)]
             ]
             [
-                #[doc = concat!("out\\[i\\] = [`", stringify!($name), "`](fn@", stringify!($name), ") of row i of `x`, with the bits of the call on that row alone.")]
+                #[doc = concat!("out\\[i\\] = [`", stringify!($name), "`](fn@", stringify!($name), ") of row i of `x`,")]
+                /// with the bits of the call on that row alone.
                 /// For the columns of a matrix pass its transpose, `x.t()`.
                 ///
                 /// # Errors
-                /// [`Error::ShapeMismatch`] unless `out` has an element for each row; [`Error::Overlap`] when two elements of
-                /// `out` have one address; and the errors of the vector form, where a matrix without rows is not an empty
-                /// reduction: the call succeeds and writes nothing.
+                /// [`Error::ShapeMismatch`] unless `out` has an element for each row; [`Error::Overlap`] when two
+                /// elements of `out` have one address; and the errors of the vector form, where a matrix without rows
+                /// is not an empty reduction: the call succeeds and writes nothing.
                 #[doc = example!($rows)]
             ]
         }

@@ -32,13 +32,15 @@ macro_rules! reductions {
         forms! {
             $generics ($O) $via $name $rows $ddof element
             [
-                #[doc = concat!("As [`", stringify!($name), "`](fn@crate::", stringify!($name), "), with a result of the type ", $type, ".")]
+                #[doc = concat!("As [`", stringify!($name), "`](fn@crate::", stringify!($name), "), with a result")]
+                #[doc = concat!("of the type ", $type, ".")]
                 ///
                 /// # Errors
                 #[doc = concat!("Those of [`", stringify!($name), "`](fn@crate::", stringify!($name), ").")]
             ]
             [
-                #[doc = concat!("As [`", stringify!($rows), "`](fn@crate::", stringify!($rows), "), with results of the type ", $type, ".")]
+                #[doc = concat!("As [`", stringify!($rows), "`](fn@crate::", stringify!($rows), "), with results")]
+                #[doc = concat!("of the type ", $type, ".")]
                 ///
                 /// # Errors
                 #[doc = concat!("Those of [`", stringify!($rows), "`](fn@crate::", stringify!($rows), ").")]

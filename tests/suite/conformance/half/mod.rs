@@ -2,6 +2,7 @@
 
 mod elementwise;
 mod reductions;
+mod wide;
 
 use diptych_tests::half::{Half, magnitude, round, widen};
 use diptych_tests::report::Report;
