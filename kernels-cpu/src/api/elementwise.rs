@@ -126,7 +126,7 @@ macro_rules! safe {
     // The trait of the types of elements, and where the function is.
     (@of refused [@$form:ident $($row:tt)*]) => { safe!(@$form [Storage raw ""] $($row)*); };
     (@of $signs:ident [@$form:ident $($row:tt)*]) => {
-        safe!(@$form [Number (<T::Kind as Elementwise<T>>) "Of integers, exact modulo 2^bits."] $($row)*);
+        safe!(@$form [Number (<T::Kind as Elementwise<T>>) "Integers: exact modulo 2^bits."] $($row)*);
     };
     (@form [$Bound:ident $via:tt $note:literal]
         [$(#[$doc:meta])*] $name:ident ($($arg:ident: $kind:ident),*) $out:ident) => {

@@ -33,6 +33,7 @@ pub mod raw {
     ///
     /// # Safety
     /// `pred` and `target` must be valid for reading `n` elements, `grad` for writing `n`, `loss` for writing one.
+    #[inline(always)]
     pub unsafe fn mse_grad<T: Storage>(
         exec: &Exec<'_>,
         n: i64,
@@ -94,7 +95,6 @@ pub mod raw {
 ///
 /// # Safety
 /// As there.
-#[inline(always)]
 unsafe fn mse_grad_to<T: Storage, L: Storage<Compute = Compute<T>>>(
     exec: &Exec<'_>,
     n: i64,

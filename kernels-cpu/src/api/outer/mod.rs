@@ -261,10 +261,10 @@ fn check_shapes<T, O>(
     }
 }
 
-/// The outer product of two vectors: out\[i, j\] = x\[i\] * y\[j\], each product rounded once. Of integers, exact
-/// modulo 2^bits.
+/// The outer product of two vectors: out\[i, j\] = x\[i\] * y\[j\], each product rounded once.
 ///
 /// NaN: a NaN factor gives a NaN.
+/// Integers: exact modulo 2^bits.
 ///
 /// # Errors
 /// [`Error::ShapeMismatch`] unless `x` has an element for each row of `out` and `y` one for each column;
@@ -293,10 +293,10 @@ pub fn outer<'x, 'y, T: Number>(
     unsafe { <T::Kind as OuterProducts<T>>::outer(exec, sizes, x, y, out) }
 }
 
-/// The rank-1 update A += alpha x y^T: a\[i, j\] = fma(t, y\[j\], a\[i, j\]) with t = alpha * x\[i\], rounded. Of
-/// integers, exact modulo 2^bits.
+/// The rank-1 update A += alpha x y^T: a\[i, j\] = fma(t, y\[j\], a\[i, j\]) with t = alpha * x\[i\], rounded.
 ///
 /// NaN: a NaN operand gives a NaN; alpha = 0 is an ordinary factor, so x and y are read, and 0 * NaN is NaN.
+/// Integers: exact modulo 2^bits.
 ///
 /// # Errors
 /// [`Error::ShapeMismatch`] unless `x` has an element for each row of `a` and `y` one for each column;

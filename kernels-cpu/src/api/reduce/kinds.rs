@@ -3,7 +3,7 @@
 
 use super::integer_dot::IntegerDot;
 use super::output::Output;
-use super::{RowMatrix, StridedVector, check, needs_elements, raw, results};
+use super::{RowMatrix, StridedVector, check, fast_path, needs_elements, raw, results};
 use crate::api::fast_path::SMALL;
 use crate::dispatch::{Compute, of_type};
 use crate::element::Storage;
@@ -22,7 +22,7 @@ pub struct IntegerKernels {
     fold: IntegerFold,
     /// Of an index, how it is found in columns.
     search: Option<&'static [SearchRows; 4]>,
-    /// Bytes of a result.
+    /// The type of a result.
     result: IntegerType,
     needs_elements: bool,
 }
@@ -41,7 +41,11 @@ unsafe fn vector<T: IntegerElement, O>(
     out: *mut O,
 ) -> Result<()> {
     let level = exec.level()?;
-    let (n, inc) = check::vector(kernels.needs_elements, n, x, incx, out)?;
+    let (n, inc) = if fast_path::qualifies(n, x, incx, out) {
+        (n as usize, 1)
+    } else {
+        check::vector(kernels.needs_elements, n, x, incx, out)?
+    };
     let step = inc.wrapping_mul(size_of::<T>() as isize);
     let rows = RowMatrix::new([1, n], x.cast::<u8>(), [0, step]);
     // SAFETY: the caller vouches for the arrays.
@@ -102,6 +106,39 @@ impl IntegerKernels {
     }
 }
 
+/// Checks and runs the dot product of vectors of integers.
+///
+/// # Errors
+/// As [`raw::dot`].
+///
+/// # Safety
+/// As [`raw::dot`].
+unsafe fn integer_dot<T: IntegerElement, O: IntegerElement>(
+    exec: &Exec<'_>,
+    n: i64,
+    (x, incx): (*const T, i64),
+    (y, incy): (*const T, i64),
+    out: *mut O,
+) -> Result<()> {
+    let level = exec.level()?;
+    let qualifies = |x, inc| fast_path::qualifies::<T, O>(n, x, inc, out);
+    let (n, incx, incy) = if qualifies(x, incx) && qualifies(y, incy) {
+        (n as usize, 1, 1)
+    } else {
+        check::dot(n, x, incx, y, incy, out)?
+    };
+    let levels = of_type!(dot::of(T::TYPE));
+    let dot = IntegerDot {
+        level,
+        kernel: levels[level as usize],
+        size: size_of::<T>(),
+    };
+    let (x, y) = (StridedVector::new(x, incx), StridedVector::new(y, incy));
+    // SAFETY: the caller vouches for the arrays.
+    unsafe { out.write(O::wrapped(dot.vectors(exec, n, x.bytes(), y.bytes()))) };
+    Ok(())
+}
+
 macro_rules! kinds {
     ({} $($name:ident $rows:ident $out:ident $empty:ident $integers:tt)*) => {
         /// The reductions that take floats and integers, of elements of the type `T`. Results that are elements have
@@ -139,14 +176,8 @@ macro_rules! kinds {
             unsafe fn dot(
                 exec: &Exec<'_>, n: i64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut O,
             ) -> Result<()> {
-                let level = exec.level()?;
-                let (n, incx, incy) = check::dot(n, x, incx, y, incy, out)?;
-                let levels = of_type!(dot::of(T::TYPE));
-                let dot = IntegerDot { level, kernel: levels[level as usize], size: size_of::<T>() };
-                let (x, y) = (StridedVector::new(x, incx).bytes(), StridedVector::new(y, incy).bytes());
-                // SAFETY: the caller vouches for the arrays.
-                unsafe { out.write(O::wrapped(dot.vectors(exec, n, x, y))) };
-                Ok(())
+                // SAFETY: as the caller's.
+                unsafe { integer_dot(exec, n, (x, incx), (y, incy), out) }
             }
         }
     };

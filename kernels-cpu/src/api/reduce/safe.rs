@@ -12,7 +12,7 @@ macro_rules! reductions {
     )*};
     (@of [] $($row:tt)*) => { reductions!(@forms [T: Storage] [raw] "" $($row)*); };
     (@of $fold:tt $($row:tt)*) => {
-        reductions!(@forms [T: Number] [T::Kind as Reductions<T, T>] "Of integers, exact modulo 2^bits." $($row)*);
+        reductions!(@forms [T: Number] [T::Kind as Reductions<T, T>] "Integers: exact modulo 2^bits." $($row)*);
     };
     (@forms $generics:tt $via:tt $note:literal
         [$(#[$doc:meta])*] $name:ident $rows:ident [$($ddof:ident)?] $out:ident $empty:ident) => {
@@ -28,8 +28,8 @@ macro_rules! reductions {
                 #[doc = example!($name)]
             ]
             [
-                #[doc = concat!("out\\[i\\] = [`", stringify!($name), "`](fn@", stringify!($name), ") of row i of `x`,")]
-                /// with the bits of the call on that row alone.
+                #[doc = concat!("out\\[i\\] = [`", stringify!($name), "`](fn@", stringify!($name), ") of row i of")]
+                /// `x`, with the bits of the call on that row alone.
                 /// For the columns of a matrix pass its transpose, `x.t()`.
                 ///
                 /// # Errors
@@ -133,10 +133,11 @@ assert_eq!(argmax(&Exec::new(), empty), Err(Error::EmptyReduction { arg: "n" }))
 
 for_each_reduction!(reductions! {} [doc name rows ddof result empty integers]);
 
-/// The dot product of x and y, in the canonical order: fma(x\[i\], y\[i\], lane). Of integers, exact modulo 2^bits.
+/// The dot product of x and y, in the canonical order: fma(x\[i\], y\[i\], lane).
 ///
 /// NaN: a NaN in x or y gives the canonical NaN.
 /// Empty: +0.
+/// Integers: exact modulo 2^bits.
 ///
 /// # Errors
 /// [`Error::ShapeMismatch`] unless `x` and `y` have the same length.

@@ -23,7 +23,7 @@ macro_rules! reductions {
     (@element [Max] $($row:tt)*) => {};
     (@element $fold:tt { $e:ident $x:ident $y:ident } $name:ident $rows:ident ($($ddof:ident)?)) => {{
         let name = stringify!($name);
-        $(let $ddof = 1;)?
+        $(let $ddof = 0;)?
         let got: f32 = wide::$name($e, &$x[..] $(, $ddof)?).expect(name);
         let want = diptych::$name($e, &$y[..] $(, $ddof)?).expect(name);
         assert_eq!(got.to_bits(), want.to_bits(), "{name} of {}", H::NAME);
