@@ -4,7 +4,7 @@ import math
 import random
 
 from arrays import F64, Arr
-from products import TensorEpilogue
+from matmul import TensorEpilogue
 from tensors import Tensor
 
 

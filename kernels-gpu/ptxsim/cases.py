@@ -2,7 +2,7 @@
 import math
 
 import integers
-import products
+import matmul
 import tensors
 from arrays import Arr, bounds, matrix, scalar, vector
 
@@ -163,6 +163,12 @@ def lsq(op, r, t, mode, shape=None, strides=None):
 
 MAKERS = dict(elementwise=elementwise, tensors=tensors.elementwise, convert=tensors.convert, axes=tensors.axes,
               row_maps=row_maps, row_maps_over_axes=tensors.row_map, products_over_tensors=tensors.products, outer=outer,
-              gemm=gemm, matmul=products.matmul, reduce=reduce, rows=rows, lsq=lsq)
+              gemm=gemm, matmul=matmul.matmul, reduce=reduce, rows=rows, lsq=lsq)
 INTEGERS = dict(tensors=integers.elementwise, axes=integers.axes, products_over_tensors=integers.products)
 WEIGHTS = dict(gemm=5, matmul=5, lsq=5, outer=2, convert=5, row_maps=3, row_maps_over_axes=3)
+
+
+def arguments(op, r, t, mode, **keywords):
+    """What the maker of the operation's family returns for type t. The kind of numbers is of floats only."""
+    makers = INTEGERS if t >= integers.FIRST else MAKERS
+    return makers[op.family](op, r, t, mode, **keywords)

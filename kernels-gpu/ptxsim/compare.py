@@ -20,9 +20,8 @@ import time
 import calls
 import edges
 import header
-import integers
 from arrays import MODES, Arr, difference
-from cases import INTEGERS, MAKERS, WEIGHTS, Epilogue
+from cases import WEIGHTS, Epilogue, arguments
 from tensors import Tensor
 
 
@@ -80,8 +79,7 @@ class Run:
         mode = keywords.get("mode", r.choice(MODES))
         Arr.aligned = keywords.get("aligned", r.random() < 0.4)
         keywords = {k: v for k, v in keywords.items() if k not in ("mode", "aligned")}
-        makers = INTEGERS if t >= integers.FIRST else MAKERS
-        args, exact = makers[op.family](op, r, t, mode, **keywords)
+        args, exact = arguments(op, r, t, mode, **keywords)
         self.sides.sim.ptxsim_seed(o.seed * 1000003 + index)
         began = time.process_time()
         cpu = self.sides.call(op.name, t, args, False, r)

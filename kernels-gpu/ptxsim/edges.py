@@ -1,5 +1,5 @@
 """The fixed lists of cases: edge cases that random cases may miss, and large sizes."""
-from products import TYPES
+from matmul import TYPES
 
 SHAPES = [(0, 2, 3), (2, 0, 3), (2, 3, 0), (1, 1, 1), (2, 2, 1), (16, 16, 16), (17, 15, 33), (15, 17, 257),
           (32, 32, 64), (33, 31, 65), (64, 64, 32), (63, 65, 31), (128, 16, 40), (129, 15, 41), (127, 17, 300),
