@@ -48,7 +48,7 @@ def packed(t, x):
 
 
 MODES = ["normal", "normal", "exponents", "integers", "ties", "wild", "specials", "rare nan", "rare inf", "tiny"]
-POOL = 1 << 18
+POOL = 1 << 16
 pools = {}
 
 
@@ -89,12 +89,16 @@ def pool(t, mode):
 
 def data(r, t, n, mode):
     """n elements of type t from the pool of a kind of numbers, as bytes."""
-    p, s = pool(t, mode), SIZE[t]
-    out = b""
-    while len(out) < n * s:
+    return slices(r, pool(t, mode), SIZE[t], n)
+
+
+def slices(r, p, size, n):
+    """n elements of this size, from random places of a pool."""
+    out = bytearray()
+    while len(out) < n * size:
         at = r.randrange(POOL // 2)
-        out += p[at * s:(at + n) * s]
-    return out[:n * s]
+        out += p[at * size:(at + n) * size]
+    return bytes(out[:n * size])
 
 
 class Arr:
@@ -138,11 +142,20 @@ class Typed(Arr):
 
 
 def numbers(r, type, n):
-    """n elements, as bytes."""
+    """n elements, as bytes; many are slices of a pool, which are made faster."""
+    is_random = r.random() < 0.3
+    if n < 2000: return made(r, type, n, is_random)
+    if (type, is_random) not in pools:
+        pools[type, is_random] = made(random.Random(f"{type} {is_random}"), type, POOL, is_random)
+    return slices(r, pools[type, is_random], type[1] // 8, n)
+
+
+def made(r, type, n, is_random):
+    """n elements of random bits, or of numbers among which they are."""
     code, bits = type
     out = bytearray(r.randbytes(n * bits // 8))
     if code == BOOL: return bytes(b & r.choice([1, 1, 255]) for b in out)
-    for i in range(n) if r.random() < 0.7 else ():
+    for i in () if is_random else range(n):
         top = 1 << r.randrange(66)
         x = r.choice([-1, 1]) * (r.choice([top, top - 1, top + 1]) + r.choice([0, 0, 0.5, 1e-9]))
         if type == (FLOAT, 64): one = struct.pack("<d", x)

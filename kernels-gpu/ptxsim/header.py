@@ -13,6 +13,9 @@ KINDS = {
     "const struct dpt_epilogue *": "epilogue",
 }
 
+# The families of functions over tensors whose operands have one type.
+OVER_TENSORS = ("tensors", "axes", "row_maps_over_axes", "products_over_tensors")
+
 
 def parameter(text):
     c_type, name = re.fullmatch(r"(.*?)\s*(\w+)", text.strip()).groups()
@@ -31,10 +34,13 @@ def family(name, parameters):
     raise SystemExit(f"compare.py cannot make calls with the parameters of dpt_{name}")
 
 
+def is_over_tensors(operation):
+    return operation.family in (*OVER_TENSORS, "convert", "matmul")
+
+
 def types(operation):
     """The types of elements: only functions over tensors take those of 16 bits, and some take integers."""
-    over_tensors = operation.family in ("tensors", "axes", "row_maps_over_axes", "products_over_tensors")
-    if not over_tensors: return F32, F64
+    if operation.family not in OVER_TENSORS: return F32, F64
     whole = range(integers.FIRST, integers.FIRST + len(integers.TYPES))
     return F32, F64, F16, BF16, *(whole if operation.integers else ())
 

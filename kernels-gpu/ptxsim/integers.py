@@ -1,9 +1,8 @@
 """Tensors of integers: arguments of the functions over tensors that take them."""
 import ctypes as C
-import math
 
 from arrays import INT, UINT, Typed, extent, numbers
-from tensors import Tensor, random_shape, some_axes, strides_of
+from tensors import Tensor, random_shape, row_major, some_axes, strides_of
 
 # The numbers of these types come behind those of floats.
 FIRST = 4
@@ -12,8 +11,7 @@ TYPES = [(INT, 8), (UINT, 8), (INT, 32), (INT, 64)]
 
 def array(r, type, shape, out=False, plain=False):
     """A tensor; if `plain`, in row-major order."""
-    strides = strides_of(r, shape, out)
-    if plain: strides = [math.prod(shape[i + 1:]) for i in range(len(shape))]
+    strides = row_major(shape) if plain else strides_of(r, shape, out)
     span, first = extent(list(zip(shape, strides)))
     return Tensor(0, shape, strides, Typed(r, type, span, out, first))
 
@@ -40,10 +38,10 @@ def elementwise(op, r, t, mode, shape=None):
     return [values.get(p.name) or number(r, type) for p in op.parameters if p.kind != "int"], False
 
 
-def axes(op, r, t, mode, shape=None):
+def axes(op, r, t, mode, shape=None, over=None):
     """Arguments of a reduction over axes."""
     shape, type = random_shape(r, 20000) if shape is None else shape, TYPES[t - FIRST]
-    reduced, named = some_axes(r, shape)
+    reduced, named = some_axes(r, shape, over)
     kept = [n for i, n in enumerate(shape) if i not in reduced]
     to = type if op.name in ("min", "max") else r.choice([type, *TYPES[2:]])
     if any(p.kind == "index" for p in op.parameters): to = TYPES[3]

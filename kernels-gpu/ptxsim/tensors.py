@@ -47,8 +47,13 @@ def strides_of(r, shape, out=True):
     return strides
 
 
-def tensor(r, t, shape, mode, out=False, index=False):
-    strides = strides_of(r, shape, out)
+def row_major(shape):
+    return [math.prod(shape[i + 1:]) for i in range(len(shape))]
+
+
+def tensor(r, t, shape, mode, out=False, index=False, plain=False):
+    """A tensor; if `plain`, in row-major order."""
+    strides = row_major(shape) if plain else strides_of(r, shape, out)
     span, first = extent(list(zip(shape, strides)))
     return Tensor(t, shape, strides, Arr(r, t, span, mode, out, first, index, shift=0 if index else None))
 
@@ -67,38 +72,40 @@ def elementwise(op, r, t, mode, shape=None):
     """Arguments as of the makers in cases.py."""
     shape = random_shape(r, 6000) if shape is None else shape
     lo, hi = bounds(r, t)
+    plain = r.random() < 0.4
     inputs = [p.name for p in op.parameters if p.kind == "input"]
     output = next(p.name for p in op.parameters if p.kind == "output")
-    values = {"lo": Tensor(t, number=lo), "hi": Tensor(t, number=hi), output: tensor(r, t, shape, mode, True)}
+    values = {"lo": Tensor(t, number=lo), "hi": Tensor(t, number=hi), output: tensor(r, t, shape, mode, True, plain=plain)}
     whole = r.choice(inputs) if inputs else None
     for name in inputs:
         if name == whole and op.inplace and r.random() < 0.3: values[name] = values[output]
-        elif name == whole: values[name] = tensor(r, t, shape, mode)
+        elif name == whole or plain: values[name] = tensor(r, t, shape, mode, plain=plain)
         elif r.random() < 0.2: values[name] = Tensor(t, number=scalar(r, t, mode))
         else: values[name] = tensor(r, t, [n if r.random() < 0.7 else 1 for n in shape[r.randrange(2):]], mode)
     number = lambda: Tensor(t, number=scalar(r, t, mode))
     return [values.get(p.name) or number() for p in op.parameters if p.kind != "int"], False
 
 
-def some_axes(r, shape):
-    """Some axes of a shape, and the arguments that name them."""
-    some = [i for i in range(len(shape)) if r.random() < 0.5]
+def some_axes(r, shape, over=None):
+    """Some axes of a shape, or those given, and the arguments that name them."""
+    some = [i for i in range(len(shape)) if r.random() < 0.5] if over is None else list(over)
     numbers = (C.c_int32 * len(some))(*(i - len(shape) if r.random() < 0.3 else i for i in some))
     return some, (len(some), numbers)
 
 
-def row_map(op, r, t, mode, shape=None):
+def row_map(op, r, t, mode, shape=None, over=None):
     """Arguments of a map over the rows that some axes make."""
     shape = random_shape(r, 20000) if shape is None else shape
-    _, named = some_axes(r, shape)
-    out = tensor(r, t, shape, mode, True)
-    return [out if r.random() < 0.3 else tensor(r, t, shape, mode), *named, out], False
+    _, named = some_axes(r, shape, over)
+    plain = r.random() < 0.5
+    out = tensor(r, t, shape, mode, True, plain=plain)
+    return [out if r.random() < 0.3 else tensor(r, t, shape, mode, plain=plain), *named, out], False
 
 
-def axes(op, r, t, mode, shape=None):
+def axes(op, r, t, mode, shape=None, over=None):
     """Arguments of a reduction over axes."""
     shape = random_shape(r, 20000) if shape is None else shape
-    reduced, named = some_axes(r, shape)
+    reduced, named = some_axes(r, shape, over)
     elements = math.prod(shape[i] for i in reduced)
     ddof = [r.choice([0, 0, 1, elements - 1])] if any(p.name == "ddof" for p in op.parameters) else []
     keeps = r.random() < 0.3
@@ -107,7 +114,8 @@ def axes(op, r, t, mode, shape=None):
     mode = "exponents" if op.name == "logsumexp" and mode in ("wild", "tiny") else mode
     r.shuffle(reduced)
     to = unrounded(r, t)
-    return [tensor(r, t, shape, mode), *named, *ddof, tensor(r, to, kept, "normal", True, index)], True
+    x = tensor(r, t, shape, mode, plain=r.random() < 0.5)
+    return [x, *named, *ddof, tensor(r, to, kept, "normal", True, index)], True
 
 
 def unrounded(r, t):
