@@ -10,6 +10,7 @@ import threading
 from diptych import AUTO, BIAS_PER_COLUMN, BIAS_PER_ROW, CLAMP, REHEARSAL, TYPES
 from diptych import Device, Epilogue, Failure, call, cuda, library
 from table import ELEMENTWISE, REDUCTIONS, ROW_MAPS
+from verdict import Verdict
 
 # Enough scratch memory for every call whose function has no workspace query.
 WORKSPACE = (320 << 10) + 15
@@ -276,37 +277,6 @@ def huge():
     found.append(("gemm, n = 1", list(total.download((ctypes.c_float * rows)())) == wanted))
     wrong = [name for name, right in found if not right]
     return f"failed: {'; '.join(wrong)}" if wrong else "passed"
-
-
-class Verdict:
-    """Counts calls and wrong results. Prints the first wrong ones as they are found."""
-
-    SHOWN = 50
-
-    def __init__(self):
-        self.calls, self.wrong = 0, 0
-
-    def check(self, label, is_right):
-        """Checks one call. Ends the script if no further call can succeed."""
-        self.calls += 1
-        try:
-            if not is_right():
-                self.note(f"{label}: other bits than the CPU's")
-        except Failure as failure:
-            self.note(f"{label}: {failure}")
-            # Some errors make the context unusable.
-            if library.dpt_cuda_synchronize(None) != 0:
-                print(f"stopped, every later call would fail: {library.dpt_last_error().decode()}", flush=True)
-                self.finish(stopped=True)
-
-    def note(self, text):
-        self.wrong += 1
-        if self.wrong <= self.SHOWN:
-            print(text, flush=True)
-
-    def finish(self, **more):
-        print(json.dumps({"calls": self.calls, "wrong": self.wrong, **more}), flush=True)
-        sys.exit(1 if self.wrong or not self.calls else 0)
 
 
 def every_call(verdict, cases, workspace):

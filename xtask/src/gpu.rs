@@ -15,6 +15,16 @@ use std::path::{Path, PathBuf};
 const MOST_BYTES: u64 = 48 << 20;
 /// The newest glibc that a program or the library may need.
 const GLIBC: [u32; 2] = [2, 36];
+/// The modules of the simulator that make calls.
+const MAKERS: [&str; 7] = [
+    "arrays.py",
+    "cases.py",
+    "edges.py",
+    "header.py",
+    "integers.py",
+    "matmul.py",
+    "tensors.py",
+];
 /// The exit status of `run` without a GPU.
 const SKIPPED: i32 = 77;
 
@@ -30,8 +40,8 @@ pub fn bundle(library: &Library) -> Result<PathBuf> {
     for architecture in ptx::cubins::ARCHITECTURES {
         sh!("gzip -9 --no-name {folder}/{architecture}.cubins")?;
     }
-    // What makes the simulator's calls over tensors makes those of `layouts.py`.
-    for module in ["arrays.py", "header.py", "tensors.py"] {
+    // What makes the simulator's calls over tensors makes those of `over_tensors.py`.
+    for module in MAKERS {
         let simulator = paths::root().join("kernels-gpu/ptxsim");
         fs::copy(simulator.join(module), folder.join(module))?;
     }
