@@ -10,6 +10,7 @@ import random
 import sys
 
 import cases
+import integers
 import matmul
 from arrays import BOOL, FLOAT, INT, TYPES, UINT, Arr
 from diptych import AUTO, CPU, CUDA, REHEARSAL, Device, call, cuda
@@ -217,6 +218,16 @@ class Run:
                 yield from self.expect(device, device.run(self.execution(CUDA, **members)), wanted)
             self.verdict.compare(f"{label}, {members}", execution)
 
+    def many_axes(self):
+        """Reductions of integers over more axes than a kernel has loops, which the CPU takes."""
+        axes = (ctypes.c_int32 * 9)(*range(0, 18, 2))
+        for type in integers.TYPES:
+            r = random.Random(str(type))
+            x, out = (integers.array(r, type, [2] * rank, rank == 9, plain=True) for rank in (18, 9))
+            device = Call("sum", [x, len(axes), axes, out], True)
+            wrong = lambda: self.expect(device, device.run(self.execution(CUDA)), UNSUPPORTED)
+            self.verdict.compare(f"sum {named(type)} over {len(axes)} axes", wrong)
+
 
 def main():
     run, is_small = Run(), "small" in sys.argv or REHEARSAL
@@ -226,6 +237,7 @@ def main():
     # All types, and functions of all kinds.
     for operation, t, keywords in listed[::7] if is_small else listed:
         run.one(operation, t, keywords)
+    run.many_axes()
     run.verdict.finish(rehearsal=bool(REHEARSAL), statuses=run.statuses, types=run.types)
 
 

@@ -71,4 +71,9 @@ def operations(path):
         if kind == "row_maps": found[name + " over axes"] = add(name, "row_maps_over_axes", ["x"])
     found["matmul over tensors"] = Operation("matmul", "matmul", [], [], False)
     found["convert"] = Operation("convert", "convert", [Parameter("input", "x"), Parameter("output", "out")], [], False)
+    # Functions of packed matrices are for the CPU.
+    declared = re.findall(r"^dpt_status dpt_(\w+)\([^;]*\bdpt_tensor\b[^;]*\);", text, re.M)
+    made = {operation.name for operation in found.values() if is_over_tensors(operation)}
+    missing = [name for name in declared if name not in made and not name.startswith("matmul_pack")]
+    if missing: raise SystemExit(f"no calls of {missing} are made")
     return found
