@@ -124,11 +124,12 @@ def of_memory(arguments, host):
     arrays = [i for i, argument in enumerate(a for a in arguments if isinstance(a, Tensor)) if argument.array is not None]
     for i in arrays:
         data = host.tensors[i].data
-        yield f"tensor {i}: a host pointer", CUDA, HOST_POINTER, set_members(i, data=data)
-        yield f"tensor {i} on the CPU", CUDA, UNSUPPORTED, set_members(i, data=data, device_type=ON_CPU)
-        if len(arrays) > 1:
-            yield f"tensor {i}: a host pointer", AUTO, HOST_POINTER, set_members(i, data=data)
-            yield f"tensor {i} on the CPU", AUTO, UNSUPPORTED, set_members(i, data=data, device_type=ON_CPU)
+        # With DPT_DEVICE_AUTO another tensor says that the call is for the device.
+        for where in (CUDA, AUTO) if len(arrays) > 1 else (CUDA,):
+            yield f"tensor {i} on the CPU", where, UNSUPPORTED, set_members(i, data=data, device_type=ON_CPU)
+            # The stand-in for the driver takes all memory for that of the device.
+            if not REHEARSAL:
+                yield f"tensor {i}: a host pointer", where, HOST_POINTER, set_members(i, data=data)
 
 
 # Changes of dpt_exec.
@@ -137,7 +138,8 @@ EXECUTIONS = [dict(struct_size=0), dict(struct_size=1000), dict(flags=1 << 31), 
 
 
 def saved(tensor):
-    """The places of a description, of its lengths and of its strides, and the bytes there."""
+    """The places of a description, of its lengths and of its strides, and the bytes there. The description comes first,
+    because it has the pointers to the others."""
     size = 8 * tensor.ndim
     places = [(ctypes.addressof(tensor), ctypes.sizeof(tensor)), (tensor.shape, size), (tensor.strides, size)]
     return [(place, ctypes.string_at(place, size)) for place, size in places]
@@ -148,10 +150,12 @@ def changed(made, change):
     """Makes a change for a while."""
     values, before = list(made.values), [place for tensor in made.tensors for place in saved(tensor)]
     change(made)
-    yield
-    made.values[:] = values
-    for place, content in before:
-        ctypes.memmove(place, content, len(content))
+    try:
+        yield
+    finally:
+        made.values[:] = values
+        for place, content in before:
+            ctypes.memmove(place, content, len(content))
 
 
 class Run:
