@@ -59,16 +59,15 @@ def fixed(chosen):
 
 
 def large(chosen):
-    """Each shape with two types: all operations and types have their turn."""
+    """Each shape with one operation and type, which have their turn: most of the time goes into making the elements."""
     turn = 0
     for family, shapes in LARGE.items():
         of_family = [operation for operation in chosen if operation.family == family]
         for keywords in shapes if of_family else ():
-            for _ in range(2):
-                operation = of_family[7 * turn % len(of_family)]
-                every = types(operation)
-                yield operation, every[3 * turn % len(every)], keywords
-                turn += 1
+            operation = of_family[3 * turn % len(of_family)]
+            every = types(operation)
+            yield operation, every[5 * turn % len(every)], keywords
+            turn += 1
 
 
 def endless(chosen):

@@ -123,23 +123,6 @@ fn elementwise_operations_have_the_results_of_the_cpu() {
     }
 }
 
-#[test]
-fn elementwise_operations_without_integers_refuse_them() {
-    let emulator = single()[0].emulator();
-    let mut x = Array::<i32>::with_strides(&[3], vec![1]);
-    x.fill(|| 5);
-    let tensor = described(&mut x, 2);
-    for operation in operations().iter().filter(|one| !one.takes_integers) {
-        let inputs = vec![tensor; operation.roles.len()];
-        // SAFETY: the tensors are valid.
-        let done = unsafe { (operation.device)(&emulator, &inputs, &tensor) };
-        assert!(
-            matches!(done, Err(Error::UnsupportedType { .. })),
-            "{done:?}"
-        );
-    }
-}
-
 /// `outer`, `ger` and `dot`.
 fn try_products<T: Whole + Draw>(rng: &mut Rng) {
     let (m, n) = (rng.i64(0..40), rng.i64(0..40));

@@ -11,6 +11,7 @@ mod mixed_edges;
 mod mixed_kernels;
 mod products;
 mod reduce;
+mod refused;
 mod row_map;
 
 use std::collections::BTreeSet;

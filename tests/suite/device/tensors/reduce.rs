@@ -19,7 +19,7 @@ pub struct Reduction {
     pub gives_index: bool,
     pub needs_elements: bool,
     pub takes_integers: bool,
-    host: OnHost,
+    pub host: OnHost,
     pub device: OnDevice,
 }
 

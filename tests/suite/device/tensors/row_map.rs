@@ -19,15 +19,15 @@ type OnDevice = unsafe fn(
 ) -> core::result::Result<(), diptych_emulator::Error>;
 
 /// A map on both backends.
-struct RowMap {
-    name: &'static str,
-    host: OnHost,
-    device: OnDevice,
+pub struct RowMap {
+    pub name: &'static str,
+    pub host: OnHost,
+    pub device: OnDevice,
 }
 
 macro_rules! row_maps {
     ({} $($name:ident)*) => {
-        const ROW_MAPS: &[RowMap] = &[$(RowMap {
+        pub const ROW_MAPS: &[RowMap] = &[$(RowMap {
             name: stringify!($name),
             host: tensor::$name,
             device: device::$name::<Emulator>,
