@@ -27,6 +27,8 @@ SECONDS = common.pick(25, 8, 4)
 WORKSPACE = common.pick(512, 512, 32) << 20
 TOO_SMALL = 11
 LETTERS = {INT: "i", UINT: "u", FLOAT: "f", BFLOAT: "bf", BOOL: "bool"}
+# Products of each list of types with enough tiles of 64 by 64 for a GPU with 200 multiprocessors: fewer take smaller tiles.
+TILED = [dict(shape=(450, 390, 70), types=i) for i in range(len(matmul.TYPES))]
 # More elements than a float has whole numbers: vectors, matrices, rows that many blocks share, and axes that cannot be
 # merged.
 LARGE = {
@@ -36,7 +38,7 @@ LARGE = {
     "row_maps_over_axes": [dict(shape=[4099, 4097], over=[1]), dict(shape=[4099, 4097], over=[0])],
     "products_over_tensors": [dict(shape=(4099, 4097)), dict(shape=(3, 5592407))],
     "convert": [dict(shape=[2**24 + 3])],
-    "matmul": [dict(shape=(1030, 515, 4100)), dict(shape=(4099, 4097, 5))],
+    "matmul": [*TILED, dict(shape=(1030, 515, 4100)), dict(shape=(4099, 4097, 5))],
 }
 
 
@@ -84,7 +86,8 @@ def small(chosen):
     """Each operation with each of its types, in an order that begins with some of each kind."""
     found = [(operation, t, {}) for operation in chosen for t in types(operation)]
     products = [operation for operation in chosen if operation.family == "matmul"]
-    found += [(operation, None, dict(types=i)) for operation in products for i in range(len(matmul.TYPES))]
+    shapes = [dict(types=i) for i in range(len(matmul.TYPES))] + ([] if REHEARSAL else TILED)
+    found += [(operation, None, keywords) for operation in products for keywords in shapes]
     random.Random(1).shuffle(found)
     return found
 
