@@ -1,7 +1,7 @@
-"""Checks that the functions over tensors have the same bits on the device and on the CPU, for every type of elements that
-they take: the fixed cases of the PTX simulator, arrays of more than 2^24 elements, and random ranks, strides and broadcast
-axes. Arguments: `small` for a short run (under a sanitizer), in which every call has a workspace and only the kernels that
-run are loaded. The last line is JSON."""
+"""Checks that the functions over tensors have the same bits on the device and on the CPU, for every type of elements
+that they take: the fixed cases of the PTX simulator, arrays of more than 2^24 elements, and random ranks, strides and
+broadcast axes. Arguments: `small` for a short run (under a sanitizer), in which every call has a workspace and only the
+kernels that run are loaded. The last line is JSON."""
 import argparse
 import collections
 import ctypes
@@ -27,7 +27,7 @@ SECONDS = common.pick(25, 8, 4)
 WORKSPACE = common.pick(512, 512, 32) << 20
 TOO_SMALL = 11
 LETTERS = {INT: "i", UINT: "u", FLOAT: "f", BFLOAT: "bf", BOOL: "bool"}
-# Products of each list of types with enough tiles of 64 by 64 for a GPU with 200 multiprocessors: fewer take smaller tiles.
+# Products of each list of types with enough tiles of 64 by 64 for 200 multiprocessors: fewer would be smaller ones.
 TILED = [dict(shape=(450, 390, 70), types=i) for i in range(len(matmul.TYPES))]
 # More elements than a float has whole numbers: vectors, matrices, rows that many blocks share, and axes that cannot be
 # merged.
@@ -99,7 +99,7 @@ def named(type):
 class Run:
     def __init__(self, chosen, is_small):
         self.verdict, self.is_small = Verdict(), is_small
-        self.counts = {"functions": collections.Counter(), "types": collections.Counter(), "kinds": collections.Counter()}
+        self.counts = {name: collections.Counter() for name in ("functions", "types", "kinds")}
         self.workspace = Device(WORKSPACE)
         self.kinds = {"small": small(chosen)} if is_small else {
             "fixed": fixed(chosen), "large": large(chosen), "random": endless(chosen)}

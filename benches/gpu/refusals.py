@@ -1,6 +1,6 @@
 """Checks that calls over tensors that must be refused are refused on the device as on the CPU, and write nothing: every
-function with every type of elements, and one argument changed at a time. A changed call that the CPU accepts must have the
-same result. Argument: `small` for some of the functions. The last line is JSON."""
+function with every type of elements, and one argument changed at a time. A changed call that the CPU accepts must have
+the same result. Argument: `small` for some of the functions. The last line is JSON."""
 import collections
 import contextlib
 import ctypes
@@ -99,9 +99,9 @@ def of_numbers(operation, arguments):
     for k, value in itertools.product(factors, (0.5, 2.0**63, math.nan, math.inf)):
         yield f"factor {value}", set_value(k, ctypes.c_double(value))
     if operation.family == "matmul":
-        struct = matmul.CTensorEpilogue
-        for size, flags, reserved in ((0, 0, 0), (1000, 0, 0), (ctypes.sizeof(struct), 8, 0), (ctypes.sizeof(struct), 0, 1)):
-            yield f"epilogue {size} {flags} {reserved}", set_value(5, ctypes.byref(struct(size, flags, reserved)))
+        struct, size = matmul.CTensorEpilogue, ctypes.sizeof(matmul.CTensorEpilogue)
+        for members in ((0, 0, 0), (1000, 0, 0), (size, 8, 0), (size, 0, 1)):
+            yield f"epilogue {members}", set_value(5, ctypes.byref(struct(*members)))
 
 
 def changes(operation, arguments):
@@ -121,7 +121,8 @@ def changes(operation, arguments):
 
 def of_memory(arguments, host):
     """Changes on the device only, and the status that they give; `host` has the same call in memory of the host."""
-    arrays = [i for i, argument in enumerate(a for a in arguments if isinstance(a, Tensor)) if argument.array is not None]
+    tensors = [argument for argument in arguments if isinstance(argument, Tensor)]
+    arrays = [i for i, tensor in enumerate(tensors) if tensor.array is not None]
     for i in arrays:
         data = host.tensors[i].data
         # With DPT_DEVICE_AUTO another tensor says that the call is for the device.
@@ -185,7 +186,7 @@ class Run:
         raise SystemExit(f"no valid call of {operation.name}")
 
     def expect(self, device, status, wanted):
-        """What is wrong with the status of a call on the device, and with what it has left in memory if it was refused."""
+        """What is wrong with the status of a call on the device, and with the memory if it was refused."""
         self.statuses[status] += 1
         if status != wanted:
             yield f"status {status} on the device, not {wanted}"

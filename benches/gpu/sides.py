@@ -1,4 +1,4 @@
-"""A call over tensors on the CPU or on the device, as the modules that make the calls of the PTX simulator describe it."""
+"""A call over tensors on the CPU or on the device, as the makers of the PTX simulator's calls describe it."""
 import ctypes
 
 from arrays import difference

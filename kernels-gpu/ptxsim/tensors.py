@@ -75,7 +75,8 @@ def elementwise(op, r, t, mode, shape=None):
     plain = r.random() < 0.4
     inputs = [p.name for p in op.parameters if p.kind == "input"]
     output = next(p.name for p in op.parameters if p.kind == "output")
-    values = {"lo": Tensor(t, number=lo), "hi": Tensor(t, number=hi), output: tensor(r, t, shape, mode, True, plain=plain)}
+    out = tensor(r, t, shape, mode, True, plain=plain)
+    values = {"lo": Tensor(t, number=lo), "hi": Tensor(t, number=hi), output: out}
     whole = r.choice(inputs) if inputs else None
     for name in inputs:
         if name == whole and op.inplace and r.random() < 0.3: values[name] = values[output]

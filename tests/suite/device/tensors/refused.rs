@@ -235,8 +235,8 @@ fn types() -> impl Iterator<Item = Type> {
     codes.flat_map(|code| [8, 16, 32, 64].map(|bits| (code, bits)))
 }
 
-/// Calls `each` with the types of every call that is accepted. All tensors have one type, but the last may have another,
-/// and the first of a product of bytes.
+/// Calls `each` with the types of every call that is accepted. All tensors have one type, but the last may have
+/// another, and the first of a product of bytes.
 fn each_accepted(mut each: impl FnMut(&mut Pair<'_>, &[Type])) {
     let mut accepted = 0;
     for operation in &operations() {
