@@ -76,14 +76,14 @@ pub trait Access<M: Storage>: Register {
         }
     }
     /// Takes each lane as two elements of half its size, and returns the first of each lane and the second, as `load` would.
+    /// Elements of another size have no meaning here.
     #[inline(always)]
     fn split(self, pairs: Self::V) -> (Self::V, Self::V) {
-        const { assert!(2 * Self::N * size_of::<M>() == size_of::<Self::V>()) };
         const { assert!(Self::N <= MAX_LANES) };
         let elements = (&raw const pairs).cast::<M>();
         let mut halves = [[M::default(); MAX_LANES]; 2];
-        for i in 0..2 * Self::N {
-            // SAFETY: a register has 2N of these elements, of any bits.
+        for i in 0..size_of::<Self::V>() / size_of::<M>() {
+            // SAFETY: a register has so many of these elements, of any bits.
             halves[i % 2][i / 2] = unsafe { elements.add(i).read() };
         }
         // SAFETY: the buffers have at least N elements.

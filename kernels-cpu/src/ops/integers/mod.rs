@@ -72,7 +72,7 @@ pub(crate) use levels;
 /// Returns `value` such that the compiler does not know what it is. A loop whose step it does not know it leaves as it is,
 /// and vectorises the block within; else it would vectorise the loop over blocks, with gathers.
 #[inline(always)]
-fn opaque<T: Copy>(value: &T) -> T {
+pub fn opaque<T: Copy>(value: &T) -> T {
     // SAFETY: the reference is valid.
     unsafe { ptr::read_volatile(value) }
 }

@@ -2,6 +2,7 @@
 
 use crate::array::from_fn;
 use crate::matrix::Matrix;
+use crate::ops::integers::opaque;
 
 /// How steps become a word: the steps of a row of A or a column of B that are multiplied together.
 pub trait Words {
@@ -107,7 +108,8 @@ pub unsafe fn pack<W: Words>(
     if from.cs == bytes {
         while group + TOGETHER <= whole {
             let to = out.wrapping_add(group * width);
-            for i in 0..width {
+            let mut i = 0;
+            while i < width {
                 let words = if i < count {
                     let row = from.at(i, group * W::STEPS).cast::<W::Element>();
                     from_fn(|g| W::word(|s| row.add(g * W::STEPS + s).read_unaligned()))
@@ -117,6 +119,7 @@ pub unsafe fn pack<W: Words>(
                 for (g, word) in words.into_iter().enumerate() {
                     to.add(g * width + i).write(word);
                 }
+                i += opaque(&1);
             }
             group += TOGETHER;
         }
@@ -151,7 +154,7 @@ pub unsafe fn pack<W: Words>(
             } else {
                 W::Word::default()
             });
-            i += 1;
+            i += opaque(&1);
         }
         group += 1;
     }

@@ -31,11 +31,8 @@ pub struct Block {
     a: *const f32,
     rows: usize,
     steps: usize,
-    /// Whether a segment ends with the block.
-    ends: bool,
-    /// The first sum of all segments that are done, and that of this segment; from row to row there are `pitch`.
-    totals: *mut f32,
-    segments: *mut f32,
+    /// The first sum of this segment; from row to row there are `pitch`.
+    sums: *mut f32,
     pitch: usize,
 }
 
@@ -57,16 +54,21 @@ pub unsafe fn in_place<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
 ) {
     let mut segments = Segments::uninit();
     let segments: *mut f32 = segments.as_mut_ptr().cast();
-    for start in [sums, segments] {
-        start.write_bytes(0, rows * pitch);
+    let width = WIDE * S::N;
+    let used = columns.next_multiple_of(width);
+    for r in 0..rows {
+        for start in [sums, segments] {
+            start.wrapping_add(r * pitch).write_bytes(0, used);
+        }
     }
     let mut a = MaybeUninit::<[f32; IN_PLACE_ROWS * BLOCK]>::uninit();
     let a: *mut f32 = a.as_mut_ptr().cast();
     let mut panel = MaybeUninit::<[f32; PANEL * BLOCK]>::uninit();
     let panel: *mut f32 = panel.as_mut_ptr().cast();
-    let width = WIDE * S::N;
-    // Columns beyond the last are added too, wherever their numbers come from.
-    panel.write_bytes(0, BLOCK.min(p.k) * width);
+    if columns < used {
+        // Columns beyond the last are added too, wherever their numbers come from.
+        panel.write_bytes(0, BLOCK.min(p.k) * width);
+    }
     let is_direct = p.b.cs == size_of::<M>() as isize && !prefers_small_code::<S>();
     for k in (0..p.k).step_by(BLOCK) {
         let steps = BLOCK.min(p.k - k);
@@ -75,9 +77,7 @@ pub unsafe fn in_place<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
             a,
             rows,
             steps,
-            ends: (k + steps).is_multiple_of(SEGMENT) || k + steps == p.k,
-            totals: sums,
-            segments,
+            sums: segments,
             pitch,
         };
         let mut c = 0;
@@ -94,6 +94,15 @@ pub unsafe fn in_place<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
             }
             c += width;
         }
+        if (k + steps).is_multiple_of(SEGMENT) || k + steps == p.k {
+            for r in 0..rows {
+                for c in (r * pitch..r * pitch + used).step_by(S::N) {
+                    let (sum, segment) = (sums.wrapping_add(c), segments.wrapping_add(c));
+                    s.store(sum, s.add(s.load(sum), s.load(segment)));
+                    s.store(segment, s.splat(0.0));
+                }
+            }
+        }
     }
 }
 
@@ -101,8 +110,7 @@ impl Block {
     /// The same from column `c` on.
     fn at_column(self, c: usize) -> Self {
         Self {
-            totals: self.totals.wrapping_add(c),
-            segments: self.segments.wrapping_add(c),
+            sums: self.sums.wrapping_add(c),
             ..self
         }
     }
@@ -129,8 +137,7 @@ pub unsafe fn add_columns<S: Simd<T = f32> + Access<L>, L: Storage>(
         while v < WIDE {
             let of = Block {
                 a: block.a.wrapping_add(r),
-                totals: block.totals.wrapping_add(r * block.pitch),
-                segments: block.segments.wrapping_add(r * block.pitch),
+                sums: block.sums.wrapping_add(r * block.pitch),
                 ..block
             };
             let of = of.at_column(v * S::N);
@@ -145,8 +152,7 @@ pub unsafe fn add_columns<S: Simd<T = f32> + Access<L>, L: Storage>(
     }
 }
 
-/// Adds a block of steps of R rows and NV registers of columns to the sums of their segment, and these to the totals where it
-/// ends. The rows of B are `rs` elements apart. Returns NV.
+/// Adds a block of steps of R rows and NV registers of columns to the sums of their segment. The rows of B are `rs` elements apart. Returns NV.
 ///
 /// # Safety
 /// As [`add_columns`].
@@ -174,20 +180,11 @@ unsafe fn add<S: Simd<T = f32> + Access<L>, L: Storage, const R: usize, const NV
     let [even, odd] = chains;
     for r in 0..R {
         for v in 0..NV {
-            let place = r * block.pitch + v * S::N;
-            let (total, segment) = (
-                block.totals.wrapping_add(place),
-                block.segments.wrapping_add(place),
-            );
+            let sum = block.sums.wrapping_add(r * block.pitch + v * S::N);
             // As products of zeros would: a chain that rounded to -0 becomes +0. In a whole block that changes nothing,
             // because the sum of two chains and a segment is never -0.
             let both = s.add(s.add(even[r][v], zero), s.add(odd[r][v], zero));
-            let mut sum = s.add(s.load(segment.cast_const()), both);
-            if block.ends {
-                s.store(total, s.add(s.load(total.cast_const()), sum));
-                sum = zero;
-            }
-            s.store(segment, sum);
+            s.store(sum, s.add(s.load(sum.cast_const()), both));
         }
     }
     NV
