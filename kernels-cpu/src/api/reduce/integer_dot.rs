@@ -23,7 +23,8 @@ impl IntegerDot {
     ///
     /// # Safety
     /// The vectors must be valid, and the machine must have the level.
-    #[inline(never)]
+    #[cfg_attr(precompiled, inline(never))]
+    #[cfg_attr(not(precompiled), inline)]
     pub unsafe fn vectors(
         self,
         exec: &Exec<'_>,
@@ -55,6 +56,7 @@ impl IntegerDot {
     ///
     /// # Safety
     /// As there.
+    #[cfg_attr(not(precompiled), inline)]
     unsafe fn part(self, n: usize, x: StridedVector<u8>, y: StridedVector<u8>) -> i64 {
         let size = self.size as isize;
         let mut total = 0;
@@ -86,6 +88,7 @@ impl IntegerDot {
     ///
     /// # Safety
     /// The vector must be valid, and the piece have room for its elements.
+    #[cfg_attr(not(precompiled), inline)]
     unsafe fn gather(self, n: usize, x: StridedVector<u8>, piece: *mut u8) -> *const u8 {
         let to = self.size as isize;
         if x.inc == to {

@@ -7,6 +7,7 @@ use super::product::MixedGemm;
 use super::routines::{Panels, Routines, nothing};
 use super::write::Integer;
 use crate::api::mixed::Integers;
+use crate::array::from_fn;
 use crate::detect::Extensions;
 use crate::isa::dots;
 use crate::level::Level;
@@ -33,7 +34,11 @@ macro_rules! widen {
 }
 widen!(i8 as i32, u8 as i32, i32 as i32, i64 as i64);
 
-/// See [`InPlace`](super::routines::InPlace).
+/// See [`InPlace`](super::routines::InPlace). In loops over contiguous elements, which the compiler vectorises.
+///
+/// # Safety
+/// As [`InPlace`](super::routines::InPlace).
+#[inline(always)]
 pub unsafe fn in_place<A: Widen<T>, B: Widen<T>, T: Integer>(
     p: &MixedGemm,
     (i, j): (usize, usize),
@@ -41,18 +46,53 @@ pub unsafe fn in_place<A: Widen<T>, B: Widen<T>, T: Integer>(
     sums: *mut u8,
     pitch: usize,
 ) {
+    let (a_bytes, b_bytes) = (size_of::<A>() as isize, size_of::<B>() as isize);
     for r in 0..rows {
         let row = sums.wrapping_add(r * pitch).cast::<T>();
-        for c in 0..columns {
-            let mut sum = T::ZERO;
-            for l in 0..p.k {
-                let (a, b) = (p.a.at(i + r, l), p.b.at(l, j + c));
-                sum = sum.plus(A::widen(a).times(B::widen(b)));
+        if p.b.cs == b_bytes && columns > 1 {
+            for c in 0..columns {
+                *row.add(c) = T::ZERO;
             }
-            *row.add(c) = sum;
+            let mut l = 0;
+            while l < p.k {
+                // Steps that are missing are the last one, times 0.
+                let step = |s: usize| (l + s).min(p.k - 1);
+                let a: [T; TOGETHER] = from_fn(|s| {
+                    if l + s < p.k {
+                        A::widen(p.a.at(i + r, l + s))
+                    } else {
+                        T::ZERO
+                    }
+                });
+                let b: [*const u8; TOGETHER] = from_fn(|s| p.b.at(step(s), j));
+                for c in 0..columns {
+                    let product = |s: usize| a[s].times(B::widen(b[s].add(c * size_of::<B>())));
+                    let sum = (0..TOGETHER).fold(*row.add(c), |sum, s| sum.plus(product(s)));
+                    *row.add(c) = sum;
+                }
+                l += TOGETHER;
+            }
+            continue;
+        }
+        for c in 0..columns {
+            let (a, b) = (p.a.at(i + r, 0), p.b.at(0, j + c));
+            let sum = |a_cs: isize, b_rs: isize| {
+                (0..p.k as isize).fold(T::ZERO, |sum, l| {
+                    let (a, b) = (a.wrapping_offset(l * a_cs), b.wrapping_offset(l * b_rs));
+                    sum.plus(A::widen(a).times(B::widen(b)))
+                })
+            };
+            *row.add(c) = if p.a.cs == a_bytes && p.b.rs == b_bytes {
+                sum(a_bytes, b_bytes)
+            } else {
+                sum(p.a.cs, p.b.rs)
+            };
         }
     }
 }
+
+/// The steps that are added to sums of columns together.
+const TOGETHER: usize = 4;
 
 /// The most steps that a microkernel takes.
 pub const SEGMENT: usize = 2048;
@@ -66,7 +106,7 @@ pub const SEGMENT: usize = 2048;
 /// * `rows`, `registers`: the sizes of micro-tiles, from 1 to the largest.
 macro_rules! routines {
     ($($name:ident: $Dot:ty {
-        a: $A:ty, b: $B:ty, start: [$($factor:literal)?], in_place: $in_place:expr,
+        a: $A:ty, b: $B:ty, start: [$($factor:literal)?], in_place: $in_place:path,
         level: $level:meta, rows: [$($rows:literal)*], registers: [$($registers:literal)*],
     })*) => {$(
         pub mod $name {
@@ -117,6 +157,15 @@ macro_rules! routines {
                 }
             }
 
+            #[$level]
+            #[cfg_attr(not(precompiled), inline)]
+            unsafe fn sums_in_place(
+                p: &MixedGemm, at: (usize, usize), size: (usize, usize), sums: *mut u8, pitch: usize,
+            ) {
+                // SAFETY: as the caller's.
+                unsafe { $in_place(p, at, size, sums, pitch) }
+            }
+
             pub const ROUTINES: &Routines = &Routines {
                 a: Panels {
                     most: [$($rows),*].len(),
@@ -138,8 +187,8 @@ macro_rules! routines {
                 microkernel: run,
                 enter: nothing,
                 leave: nothing,
-                in_place: $in_place,
-                in_place_rows: 0,
+                in_place: sums_in_place,
+                in_place_rows: 2,
             };
         }
     )*};

@@ -333,8 +333,8 @@ macro_rules! routines {
                 unsafe { pack_lanes::<M>(from, count, kc, width, to) }
             }
 
-            // As above.
             #[$features]
+            #[cfg_attr(not(precompiled), inline)]
             unsafe fn add_panel(block: in_place::Block, panel: *const f32) {
                 let panel = (panel, (in_place::WIDE * LANES) as isize);
                 // SAFETY: as above.

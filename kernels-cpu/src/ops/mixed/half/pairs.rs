@@ -155,6 +155,7 @@ macro_rules! routines {
 
             #[cold]
             #[$features]
+            #[cfg_attr(not(precompiled), inline)]
             unsafe fn exact(of: &Tile) {
                 for i in 0..of.rows {
                     for j in (0..WIDTH).step_by(LANES) {
@@ -195,8 +196,8 @@ macro_rules! routines {
                 }
             }
 
-            // With the features of the level, which its callers do not have: it is compiled once.
             #[$features]
+            #[cfg_attr(not(precompiled), inline)]
             unsafe fn pack_words(
                 from: Matrix<*const u8>,
                 count: usize,
