@@ -235,8 +235,8 @@ pub fn routines(operands: Integers) -> Option<&'static Routines> {
         }
     }
     match operands {
-        Integers::I8I8 => Some(const { &of(signed, super::integers::in_place::<i8, i8, i32>) }),
-        Integers::U8I8 => Some(const { &of(unsigned, super::integers::in_place::<u8, i8, i32>) }),
+        Integers::I8I8 => Some(const { &of(signed, super::in_place::in_place::<i8, i8, i32>) }),
+        Integers::U8I8 => Some(const { &of(unsigned, super::in_place::in_place::<u8, i8, i32>) }),
         Integers::I32 | Integers::I64 => None,
     }
 }

@@ -1,98 +1,16 @@
 //! The routines of integers: for each pair of types, what each level and each extension has.
 
+use super::in_place::in_place;
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 use super::pack::Single;
 use super::pack::{Bytes, Whole, Wide, column_sums, pack};
 use super::product::MixedGemm;
 use super::routines::{Panels, Routines, nothing};
-use super::write::Integer;
 use crate::api::mixed::Integers;
-use crate::array::from_fn;
 use crate::detect::Extensions;
 use crate::isa::dots;
 use crate::level::Level;
 use crate::matrix::Matrix;
-
-/// Elements that are widened to the type of the sums.
-pub trait Widen<T> {
-    /// Returns the element at `p`.
-    ///
-    /// # Safety
-    /// `p` must be valid for reading it.
-    unsafe fn widen(p: *const u8) -> T;
-}
-
-macro_rules! widen {
-    ($($E:ty as $T:ty),*) => {$(
-        impl Widen<$T> for $E {
-            #[inline(always)]
-            unsafe fn widen(p: *const u8) -> $T {
-                <$T>::from(*p.cast::<$E>())
-            }
-        }
-    )*};
-}
-widen!(i8 as i32, u8 as i32, i32 as i32, i64 as i64);
-
-/// See [`InPlace`](super::routines::InPlace). In loops over contiguous elements, which the compiler vectorises.
-///
-/// # Safety
-/// As [`InPlace`](super::routines::InPlace).
-#[inline(always)]
-pub unsafe fn in_place<A: Widen<T>, B: Widen<T>, T: Integer>(
-    p: &MixedGemm,
-    (i, j): (usize, usize),
-    (rows, columns): (usize, usize),
-    sums: *mut u8,
-    pitch: usize,
-) {
-    let (a_bytes, b_bytes) = (size_of::<A>() as isize, size_of::<B>() as isize);
-    for r in 0..rows {
-        let row = sums.wrapping_add(r * pitch).cast::<T>();
-        if p.b.cs == b_bytes && columns > 1 {
-            for c in 0..columns {
-                *row.add(c) = T::ZERO;
-            }
-            let mut l = 0;
-            while l < p.k {
-                // Steps that are missing are the last one, times 0.
-                let step = |s: usize| (l + s).min(p.k - 1);
-                let a: [T; TOGETHER] = from_fn(|s| {
-                    if l + s < p.k {
-                        A::widen(p.a.at(i + r, l + s))
-                    } else {
-                        T::ZERO
-                    }
-                });
-                let b: [*const u8; TOGETHER] = from_fn(|s| p.b.at(step(s), j));
-                for c in 0..columns {
-                    let product = |s: usize| a[s].times(B::widen(b[s].add(c * size_of::<B>())));
-                    let sum = (0..TOGETHER).fold(*row.add(c), |sum, s| sum.plus(product(s)));
-                    *row.add(c) = sum;
-                }
-                l += TOGETHER;
-            }
-            continue;
-        }
-        for c in 0..columns {
-            let (a, b) = (p.a.at(i + r, 0), p.b.at(0, j + c));
-            let sum = |a_cs: isize, b_rs: isize| {
-                (0..p.k as isize).fold(T::ZERO, |sum, l| {
-                    let (a, b) = (a.wrapping_offset(l * a_cs), b.wrapping_offset(l * b_rs));
-                    sum.plus(A::widen(a).times(B::widen(b)))
-                })
-            };
-            *row.add(c) = if p.a.cs == a_bytes && p.b.rs == b_bytes {
-                sum(a_bytes, b_bytes)
-            } else {
-                sum(p.a.cs, p.b.rs)
-            };
-        }
-    }
-}
-
-/// The steps that are added to sums of columns together.
-const TOGETHER: usize = 4;
 
 /// The most steps that a microkernel takes.
 pub const SEGMENT: usize = 2048;

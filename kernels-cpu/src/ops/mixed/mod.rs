@@ -47,14 +47,16 @@
 //! # The files
 //!
 //! `product`: the arguments. `routines`: what a machine has for a pair of types. `loops`, `blocks`: the loops above, and
-//! their steps. `pack`, `words`: packing, and the microkernel of all instructions that multiply words lane by lane; `isa::dots`
-//! has these instructions, `integers` their routines. `half`: FMA on widened 16-bit numbers. `amx`: the same for tiles. `write`: from sums to C.
-//! `packed`: a B that was packed before the call.
+//! their steps. `pack`, `words`: packing, and the microkernel of all instructions that multiply words lane by lane;
+//! `isa::dots` has these instructions, `integers` their routines, `in_place` their products without packing. `half`: FMA
+//! on widened 16-bit numbers. `amx`: the same for tiles. `write`: from sums to C. `packed`: a B that was packed before the
+//! call.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux", feature = "std"))]
 pub mod amx;
 pub mod blocks;
 pub mod half;
+pub mod in_place;
 pub mod integers;
 pub mod loops;
 pub mod pack;
