@@ -4,6 +4,7 @@ use core::arch::x86_64::*;
 
 use super::half::flushing::{HEADER, flushes_nothing, least_of};
 use super::half::{BLOCK, SEGMENT};
+use super::integers::x86;
 use super::routines::{Panels, Routines, Tile};
 use crate::api::mixed::Integers;
 use crate::element::Storage;
@@ -235,8 +236,8 @@ pub fn routines(operands: Integers) -> Option<&'static Routines> {
         }
     }
     match operands {
-        Integers::I8I8 => Some(const { &of(signed, super::in_place::in_place::<i8, i8, i32>) }),
-        Integers::U8I8 => Some(const { &of(unsigned, super::in_place::in_place::<u8, i8, i32>) }),
+        Integers::I8I8 => Some(const { &of(signed, x86::avx512_i8::sums_in_place) }),
+        Integers::U8I8 => Some(const { &of(unsigned, x86::avx512_u8::sums_in_place) }),
         Integers::I32 | Integers::I64 => None,
     }
 }

@@ -32,12 +32,17 @@ const TOGETHER: usize = 16;
 /// The steps that are added to the sums of columns together.
 const STEPS: usize = 4;
 
+/// Whether the portable level should be small rather than fast, as [`prefers_small_code`](crate::ops::prefers_small_code).
+pub const SMALL: bool = cfg!(target_arch = "x86_64");
+/// That all others should be fast.
+pub const FAST: bool = false;
+
 /// See [`InPlace`](super::routines::InPlace).
 ///
 /// # Safety
 /// As [`InPlace`](super::routines::InPlace).
 #[inline(always)]
-pub unsafe fn in_place<A: Widen<T>, B: Widen<T>, T: Integer>(
+pub unsafe fn in_place<A: Widen<T>, B: Widen<T>, T: Integer, const IS_SMALL: bool>(
     p: &MixedGemm,
     (i, j): (usize, usize),
     (rows, columns): (usize, usize),
@@ -47,13 +52,13 @@ pub unsafe fn in_place<A: Widen<T>, B: Widen<T>, T: Integer>(
     for r in 0..rows {
         let row = sums.wrapping_add(r * pitch).cast::<T>();
         let a = p.a.offset(i + r, 0);
-        if p.b.cs == size_of::<B>() as isize && columns > 1 {
+        if !IS_SMALL && p.b.cs == size_of::<B>() as isize && columns > 1 {
             row_in_place::<A, B, T>(p.k, a, p.b.offset(0, j), columns, row);
             continue;
         }
         let mut c = 0;
         while c < columns {
-            *row.add(c) = element_in_place::<A, B, T>(p.k, a, p.b.offset(0, j + c));
+            *row.add(c) = element_in_place::<A, B, T, IS_SMALL>(p.k, a, p.b.offset(0, j + c));
             c += opaque(&1);
         }
     }
@@ -113,14 +118,14 @@ unsafe fn row_in_place<A: Widen<T>, B: Widen<T>, T: Integer>(
 /// # Safety
 /// The matrices must have k steps.
 #[inline(always)]
-unsafe fn element_in_place<A: Widen<T>, B: Widen<T>, T: Integer>(
+unsafe fn element_in_place<A: Widen<T>, B: Widen<T>, T: Integer, const IS_SMALL: bool>(
     k: usize,
     a: Matrix<*const u8>,
     b: Matrix<*const u8>,
 ) -> T {
     let mut lanes = [T::ZERO; TOGETHER];
     let mut l = 0;
-    if a.cs == size_of::<A>() as isize && b.rs == size_of::<B>() as isize {
+    if !IS_SMALL && a.cs == size_of::<A>() as isize && b.rs == size_of::<B>() as isize {
         while k - l >= TOGETHER {
             let (a, b) = (a.at(0, l), b.at(l, 0));
             for (w, lane) in lanes.iter_mut().enumerate() {

@@ -1,6 +1,6 @@
 //! The routines of integers: for each pair of types, what each level and each extension has.
 
-use super::in_place::in_place;
+use super::in_place::{FAST, SMALL, in_place};
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 use super::pack::Single;
 use super::pack::{Bytes, Whole, Wide, column_sums, pack};
@@ -19,12 +19,12 @@ pub const SEGMENT: usize = 2048;
 ///
 /// * `a`, `b`: how elements become words;
 /// * `start`: `[FACTOR]` if sums start from FACTOR times the sums of the columns of B, else `[]`;
-/// * `in_place`: the function for products that are not packed;
+/// * `in_place`: the types of A, B and the sums, and the size of the code for products that are not packed;
 /// * `level`: the target features;
 /// * `rows`, `registers`: the sizes of micro-tiles, from 1 to the largest.
 macro_rules! routines {
     ($($name:ident: $Dot:ty {
-        a: $A:ty, b: $B:ty, start: [$($factor:literal)?], in_place: $in_place:path,
+        a: $A:ty, b: $B:ty, start: [$($factor:literal)?], in_place: [$X:ty, $Y:ty, $T:ty; $SIZE:ident],
         level: $level:meta, rows: [$($rows:literal)*], registers: [$($registers:literal)*],
     })*) => {$(
         pub mod $name {
@@ -77,11 +77,11 @@ macro_rules! routines {
 
             #[$level]
             #[cfg_attr(not(precompiled), inline)]
-            unsafe fn sums_in_place(
+            pub unsafe fn sums_in_place(
                 p: &MixedGemm, at: (usize, usize), size: (usize, usize), sums: *mut u8, pitch: usize,
             ) {
                 // SAFETY: as the caller's.
-                unsafe { $in_place(p, at, size, sums, pitch) }
+                unsafe { in_place::<$X, $Y, $T, { $SIZE }>(p, at, size, sums, pitch) }
             }
 
             pub const ROUTINES: &Routines = &Routines {
@@ -106,7 +106,7 @@ macro_rules! routines {
                 enter: nothing,
                 leave: nothing,
                 in_place: sums_in_place,
-                in_place_rows: 2,
+                in_place_rows: if $SIZE { 0 } else { 2 },
             };
         }
     )*};
@@ -114,76 +114,76 @@ macro_rules! routines {
 
 routines! {
     portable_i8: dots::Pairs {
-        a: Wide<true>, b: Wide<true>, start: [], in_place: in_place::<i8, i8, i32>,
+        a: Wide<true>, b: Wide<true>, start: [], in_place: [i8, i8, i32; SMALL],
         level: cfg(all()), rows: [1 2 3 4], registers: [1],
     }
     portable_u8: dots::Pairs {
-        a: Wide<false>, b: Wide<true>, start: [], in_place: in_place::<u8, i8, i32>,
+        a: Wide<false>, b: Wide<true>, start: [], in_place: [u8, i8, i32; SMALL],
         level: cfg(all()), rows: [1 2 3 4], registers: [1],
     }
     portable_i32: dots::I32 {
-        a: Whole<i32>, b: Whole<i32>, start: [], in_place: in_place::<i32, i32, i32>,
+        a: Whole<i32>, b: Whole<i32>, start: [], in_place: [i32, i32, i32; SMALL],
         level: cfg(all()), rows: [1 2 3 4], registers: [1],
     }
     portable_i64: dots::I64 {
-        a: Whole<i64>, b: Whole<i64>, start: [], in_place: in_place::<i64, i64, i64>,
+        a: Whole<i64>, b: Whole<i64>, start: [], in_place: [i64, i64, i64; SMALL],
         level: cfg(all()), rows: [1 2 3 4], registers: [1],
     }
 }
 
 #[cfg(target_arch = "x86_64")]
-mod x86 {
+pub mod x86 {
     use super::*;
 
     // VPDPBUSD takes unsigned bytes of A: signed ones are made 128 larger, and the sums start from -128 times those of the
     // columns. Unsigned ones start from zeros, so that both share a microkernel.
     routines! {
         avx2_i8: dots::Madd256 {
-            a: Wide<true>, b: Wide<true>, start: [], in_place: in_place::<i8, i8, i32>,
+            a: Wide<true>, b: Wide<true>, start: [], in_place: [i8, i8, i32; FAST],
             level: target_feature(enable = "avx2,fma,f16c"), rows: [1 2 3 4 5 6], registers: [1 2],
         }
         avx2_u8: dots::Madd256 {
-            a: Wide<false>, b: Wide<true>, start: [], in_place: in_place::<u8, i8, i32>,
+            a: Wide<false>, b: Wide<true>, start: [], in_place: [u8, i8, i32; FAST],
             level: target_feature(enable = "avx2,fma,f16c"), rows: [1 2 3 4 5 6], registers: [1 2],
         }
         vnni256_i8: dots::Vnni256 {
-            a: Bytes<true>, b: Bytes<false>, start: [-128], in_place: in_place::<i8, i8, i32>,
+            a: Bytes<true>, b: Bytes<false>, start: [-128], in_place: [i8, i8, i32; FAST],
             level: target_feature(enable = "avxvnni,avx2,fma,f16c"), rows: [1 2 3 4 5 6], registers: [1 2],
         }
         vnni256_u8: dots::Vnni256 {
-            a: Bytes<false>, b: Bytes<false>, start: [0], in_place: in_place::<u8, i8, i32>,
+            a: Bytes<false>, b: Bytes<false>, start: [0], in_place: [u8, i8, i32; FAST],
             level: target_feature(enable = "avxvnni,avx2,fma,f16c"), rows: [1 2 3 4 5 6], registers: [1 2],
         }
         avx512_i8: dots::Madd512 {
-            a: Wide<true>, b: Wide<true>, start: [], in_place: in_place::<i8, i8, i32>,
+            a: Wide<true>, b: Wide<true>, start: [], in_place: [i8, i8, i32; FAST],
             level: target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"), rows: [1 2 3 4 5 6 7 8], registers: [1 2 3],
         }
         avx512_u8: dots::Madd512 {
-            a: Wide<false>, b: Wide<true>, start: [], in_place: in_place::<u8, i8, i32>,
+            a: Wide<false>, b: Wide<true>, start: [], in_place: [u8, i8, i32; FAST],
             level: target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"), rows: [1 2 3 4 5 6 7 8], registers: [1 2 3],
         }
         vnni512_i8: dots::Vnni512 {
-            a: Bytes<true>, b: Bytes<false>, start: [-128], in_place: in_place::<i8, i8, i32>,
+            a: Bytes<true>, b: Bytes<false>, start: [-128], in_place: [i8, i8, i32; FAST],
             level: target_feature(enable = "avx512vnni,avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"), rows: [1 2 3 4 5 6 7 8], registers: [1 2 3],
         }
         vnni512_u8: dots::Vnni512 {
-            a: Bytes<false>, b: Bytes<false>, start: [0], in_place: in_place::<u8, i8, i32>,
+            a: Bytes<false>, b: Bytes<false>, start: [0], in_place: [u8, i8, i32; FAST],
             level: target_feature(enable = "avx512vnni,avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"), rows: [1 2 3 4 5 6 7 8], registers: [1 2 3],
         }
         avx2_i32: dots::I32x8 {
-            a: Whole<i32>, b: Whole<i32>, start: [], in_place: in_place::<i32, i32, i32>,
+            a: Whole<i32>, b: Whole<i32>, start: [], in_place: [i32, i32, i32; FAST],
             level: target_feature(enable = "avx2,fma,f16c"), rows: [1 2 3 4 5 6], registers: [1 2],
         }
         avx512_i32: dots::I32x16 {
-            a: Whole<i32>, b: Whole<i32>, start: [], in_place: in_place::<i32, i32, i32>,
+            a: Whole<i32>, b: Whole<i32>, start: [], in_place: [i32, i32, i32; FAST],
             level: target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"), rows: [1 2 3 4], registers: [1 2],
         }
         avx2_i64: dots::I64x4 {
-            a: Whole<i64>, b: Whole<i64>, start: [], in_place: in_place::<i64, i64, i64>,
+            a: Whole<i64>, b: Whole<i64>, start: [], in_place: [i64, i64, i64; FAST],
             level: target_feature(enable = "avx2,fma,f16c"), rows: [1 2 3 4 5], registers: [1],
         }
         avx512_i64: dots::I64x8 {
-            a: Whole<i64>, b: Whole<i64>, start: [], in_place: in_place::<i64, i64, i64>,
+            a: Whole<i64>, b: Whole<i64>, start: [], in_place: [i64, i64, i64; FAST],
             level: target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"), rows: [1 2 3 4], registers: [1 2],
         }
     }
@@ -196,23 +196,23 @@ mod arm {
     // SDOT takes signed bytes: unsigned ones are made 128 smaller, and the sums start from 128 times those of the columns.
     routines! {
         neon_i8: dots::Smlal {
-            a: Single<true>, b: Single<true>, start: [], in_place: in_place::<i8, i8, i32>,
+            a: Single<true>, b: Single<true>, start: [], in_place: [i8, i8, i32; FAST],
             level: target_feature(enable = "neon"), rows: [1 2 3 4 5 6], registers: [1 2 3],
         }
         neon_u8: dots::Smlal {
-            a: Single<false>, b: Single<true>, start: [], in_place: in_place::<u8, i8, i32>,
+            a: Single<false>, b: Single<true>, start: [], in_place: [u8, i8, i32; FAST],
             level: target_feature(enable = "neon"), rows: [1 2 3 4 5 6], registers: [1 2 3],
         }
         sdot_i8: dots::Sdot {
-            a: Bytes<false>, b: Bytes<false>, start: [], in_place: in_place::<i8, i8, i32>,
+            a: Bytes<false>, b: Bytes<false>, start: [], in_place: [i8, i8, i32; FAST],
             level: target_feature(enable = "neon"), rows: [1 2 3 4 5 6], registers: [1 2 3],
         }
         sdot_u8: dots::Sdot {
-            a: Bytes<true>, b: Bytes<false>, start: [128], in_place: in_place::<u8, i8, i32>,
+            a: Bytes<true>, b: Bytes<false>, start: [128], in_place: [u8, i8, i32; FAST],
             level: target_feature(enable = "neon"), rows: [1 2 3 4 5 6], registers: [1 2 3],
         }
         neon_i32: dots::I32x4 {
-            a: Whole<i32>, b: Whole<i32>, start: [], in_place: in_place::<i32, i32, i32>,
+            a: Whole<i32>, b: Whole<i32>, start: [], in_place: [i32, i32, i32; FAST],
             level: target_feature(enable = "neon"), rows: [1 2 3 4 5 6], registers: [1 2 3],
         }
     }
