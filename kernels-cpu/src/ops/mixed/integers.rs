@@ -1,6 +1,6 @@
 //! The routines of integers: for each pair of types, what each level and each extension has.
 
-use super::in_place::{FAST, SMALL, in_place};
+use super::in_place::{FAST, PORTABLE, in_place};
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 use super::pack::Single;
 use super::pack::{Bytes, Whole, Wide, column_sums, pack};
@@ -15,16 +15,19 @@ use crate::matrix::Matrix;
 /// The most steps that a microkernel takes.
 pub const SEGMENT: usize = 2048;
 
+/// The bytes of the words that are packed together.
+const VECTOR: usize = 32;
+
 /// Defines the routines of instructions, each as `NAME::ROUTINES`:
 ///
 /// * `a`, `b`: how elements become words;
 /// * `start`: `[FACTOR]` if sums start from FACTOR times the sums of the columns of B, else `[]`;
-/// * `in_place`: the types of A, B and the sums, and the size of the code for products that are not packed;
+/// * `in_place`: the types of A, B and the sums, and whether the code of products that are not packed should be small;
 /// * `level`: the target features;
 /// * `rows`, `registers`: the sizes of micro-tiles, from 1 to the largest.
 macro_rules! routines {
     ($($name:ident: $Dot:ty {
-        a: $A:ty, b: $B:ty, start: [$($factor:literal)?], in_place: [$X:ty, $Y:ty, $T:ty; $SIZE:ident],
+        a: $A:ty, b: $B:ty, start: [$($factor:literal)?], in_place: [$X:ty, $Y:ty, $T:ty; $IS_SMALL:ident],
         level: $level:meta, rows: [$($rows:literal)*], registers: [$($registers:literal)*],
     })*) => {$(
         pub mod $name {
@@ -44,7 +47,7 @@ macro_rules! routines {
             #[$level]
             unsafe fn pack_words<W: Words>(from: Matrix<*const u8>, count: usize, kc: usize, width: usize, out: *mut u8) {
                 // SAFETY: as the caller's.
-                unsafe { pack::<W>(from, count, kc, width, out.cast()) }
+                unsafe { pack::<W, { VECTOR / WORD }>(from, count, kc, width, out.cast()) }
             }
 
             #[cfg_attr(not(precompiled), inline)]
@@ -81,7 +84,7 @@ macro_rules! routines {
                 p: &MixedGemm, at: (usize, usize), size: (usize, usize), sums: *mut u8, pitch: usize,
             ) {
                 // SAFETY: as the caller's.
-                unsafe { in_place::<$X, $Y, $T, { $SIZE }>(p, at, size, sums, pitch) }
+                unsafe { in_place::<$X, $Y, $T, { $IS_SMALL }>(p, at, size, sums, pitch) }
             }
 
             pub const ROUTINES: &Routines = &Routines {
@@ -106,7 +109,7 @@ macro_rules! routines {
                 enter: nothing,
                 leave: nothing,
                 in_place: sums_in_place,
-                in_place_rows: if $SIZE { 0 } else { 2 },
+                in_place_rows: if $IS_SMALL { 0 } else { 2 },
             };
         }
     )*};
@@ -114,19 +117,19 @@ macro_rules! routines {
 
 routines! {
     portable_i8: dots::Pairs {
-        a: Wide<true>, b: Wide<true>, start: [], in_place: [i8, i8, i32; SMALL],
+        a: Wide<true>, b: Wide<true>, start: [], in_place: [i8, i8, i32; PORTABLE],
         level: cfg(all()), rows: [1 2 3 4], registers: [1],
     }
     portable_u8: dots::Pairs {
-        a: Wide<false>, b: Wide<true>, start: [], in_place: [u8, i8, i32; SMALL],
+        a: Wide<false>, b: Wide<true>, start: [], in_place: [u8, i8, i32; PORTABLE],
         level: cfg(all()), rows: [1 2 3 4], registers: [1],
     }
     portable_i32: dots::I32 {
-        a: Whole<i32>, b: Whole<i32>, start: [], in_place: [i32, i32, i32; SMALL],
+        a: Whole<i32>, b: Whole<i32>, start: [], in_place: [i32, i32, i32; PORTABLE],
         level: cfg(all()), rows: [1 2 3 4], registers: [1],
     }
     portable_i64: dots::I64 {
-        a: Whole<i64>, b: Whole<i64>, start: [], in_place: [i64, i64, i64; SMALL],
+        a: Whole<i64>, b: Whole<i64>, start: [], in_place: [i64, i64, i64; PORTABLE],
         level: cfg(all()), rows: [1 2 3 4], registers: [1],
     }
 }

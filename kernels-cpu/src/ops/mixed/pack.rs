@@ -87,15 +87,13 @@ impl<T: Copy + Default> Words for Whole<T> {
     }
 }
 
-/// The words that are made together, for the compiler to do it with vectors.
-const TOGETHER: usize = 8;
-
-/// Packs `count` rows of words, group of steps by group of steps, padded with zeros to `width` rows.
+/// Packs `count` rows of words, group of steps by group of steps, padded with zeros to `width` rows. `N` words are made
+/// together, for the compiler to do it with a vector.
 ///
 /// # Safety
 /// As [`Pack`](super::routines::Pack).
 #[inline(always)]
-pub unsafe fn pack<W: Words>(
+pub unsafe fn pack<W: Words, const N: usize>(
     from: Matrix<*const u8>,
     count: usize,
     kc: usize,
@@ -105,58 +103,82 @@ pub unsafe fn pack<W: Words>(
     let bytes = size_of::<W::Element>() as isize;
     let (groups, whole) = (kc.div_ceil(W::STEPS), kc / W::STEPS);
     let mut group = 0;
-    if from.cs == bytes {
-        while group + TOGETHER <= whole {
-            let to = out.wrapping_add(group * width);
-            let mut i = 0;
-            while i < width {
-                let words = if i < count {
-                    let row = from.at(i, group * W::STEPS).cast::<W::Element>();
-                    from_fn(|g| W::word(|s| row.add(g * W::STEPS + s).read_unaligned()))
-                } else {
-                    [W::Word::default(); TOGETHER]
-                };
-                for (g, word) in words.into_iter().enumerate() {
-                    to.add(g * width + i).write(word);
-                }
-                i += opaque(&1);
-            }
-            group += TOGETHER;
-        }
+    while from.cs == bytes && group + N <= whole {
+        let part = from.offset(0, group * W::STEPS);
+        pack_along::<W, N>(part, count, width, out.add(group * width));
+        group += N;
     }
     while group < groups {
-        let k = group * W::STEPS;
-        let to = out.wrapping_add(group * width);
-        let mut i = 0;
-        if from.rs == bytes && group < whole && count >= TOGETHER {
+        let (part, to) = (from.offset(0, group * W::STEPS), out.add(group * width));
+        if from.rs == bytes && group < whole && count >= N {
+            pack_across::<W, N>(part, count, to);
+        } else {
+            let steps = W::STEPS.min(kc - group * W::STEPS);
+            let mut i = 0;
             while i < count {
-                // The last words may be made twice.
-                let first = i.min(count - TOGETHER);
-                let row = |s: usize| from.at(first, k + s).cast::<W::Element>();
-                let words: [W::Word; TOGETHER] =
-                    from_fn(|c| W::word(|s| row(s).add(c).read_unaligned()));
-                let to = to.add(first).cast::<[W::Word; TOGETHER]>();
-                to.write_unaligned(words);
-                i += TOGETHER;
+                to.add(i).write(W::word(|s| {
+                    if s < steps {
+                        part.at(i, s).cast::<W::Element>().read_unaligned()
+                    } else {
+                        W::Element::default()
+                    }
+                }));
+                i += opaque(&1);
             }
-            i = count;
         }
+        let mut i = count;
         while i < width {
-            let step = |s: usize| {
-                if k + s < kc {
-                    from.at(i, k + s).cast::<W::Element>().read_unaligned()
-                } else {
-                    W::Element::default()
-                }
-            };
-            to.add(i).write(if i < count {
-                W::word(step)
-            } else {
-                W::Word::default()
-            });
+            to.add(i).write(W::Word::default());
             i += opaque(&1);
         }
         group += 1;
+    }
+}
+
+/// Packs N groups of steps of rows whose elements are contiguous.
+///
+/// # Safety
+/// As [`pack`].
+#[inline(always)]
+unsafe fn pack_along<W: Words, const N: usize>(
+    from: Matrix<*const u8>,
+    count: usize,
+    width: usize,
+    out: *mut W::Word,
+) {
+    let mut i = 0;
+    while i < width {
+        let words = if i < count {
+            let row = from.at(i, 0).cast::<W::Element>();
+            from_fn(|g| W::word(|s| row.add(g * W::STEPS + s).read_unaligned()))
+        } else {
+            [W::Word::default(); N]
+        };
+        for (g, word) in words.into_iter().enumerate() {
+            out.add(g * width + i).write(word);
+        }
+        i += opaque(&1);
+    }
+}
+
+/// Packs a group of steps of at least N rows, of which each step is contiguous.
+///
+/// # Safety
+/// As [`pack`].
+#[inline(always)]
+unsafe fn pack_across<W: Words, const N: usize>(
+    from: Matrix<*const u8>,
+    count: usize,
+    out: *mut W::Word,
+) {
+    let mut i = 0;
+    while i < count {
+        // The last words may be made twice.
+        let first = i.min(count - N);
+        let step = |s: usize| from.at(first, s).cast::<W::Element>();
+        let words: [W::Word; N] = from_fn(|c| W::word(|s| step(s).add(c).read_unaligned()));
+        out.add(first).cast::<[W::Word; N]>().write_unaligned(words);
+        i += N;
     }
 }
 

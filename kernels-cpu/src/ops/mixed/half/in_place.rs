@@ -107,6 +107,15 @@ pub unsafe fn in_place<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
 }
 
 impl Block {
+    /// The same from row `r` on; there are still `rows` in A.
+    fn at_row(self, r: usize) -> Self {
+        Self {
+            a: self.a.wrapping_add(r),
+            sums: self.sums.wrapping_add(r * self.pitch),
+            ..self
+        }
+    }
+
     /// The same from column `c` on.
     fn at_column(self, c: usize) -> Self {
         Self {
@@ -135,12 +144,7 @@ pub unsafe fn add_columns<S: Simd<T = f32> + Access<L>, L: Storage>(
         };
         let mut v = 0;
         while v < WIDE {
-            let of = Block {
-                a: block.a.wrapping_add(r),
-                sums: block.sums.wrapping_add(r * block.pitch),
-                ..block
-            };
-            let of = of.at_column(v * S::N);
+            let of = block.at_row(r).at_column(v * S::N);
             let b = (b.wrapping_add(v * S::N), rs);
             v += match rows {
                 4 => add::<S, L, 4, 2>(s, of, b),
@@ -152,7 +156,8 @@ pub unsafe fn add_columns<S: Simd<T = f32> + Access<L>, L: Storage>(
     }
 }
 
-/// Adds a block of steps of R rows and NV registers of columns to the sums of their segment. The rows of B are `rs` elements apart. Returns NV.
+/// Adds a block of steps of R rows and NV registers of columns to the sums of their segment. The rows of B are `rs`
+/// elements apart. Returns NV.
 ///
 /// # Safety
 /// As [`add_columns`].

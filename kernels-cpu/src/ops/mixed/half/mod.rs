@@ -165,8 +165,8 @@ fn add<S: Simd<T = f32>, const MR: usize, const NV: usize>(
     }
 }
 
-/// Packs `count` rows, widened: step by step, each step padded to `width` rows, with zeros in a register that
-/// has rows, then with any values.
+/// Packs `count` rows, widened: step by step, each of which takes `width` numbers. Those beyond the rows have any values
+/// that are elements of the rows or zeros; whole registers of them may not be written.
 ///
 /// # Safety
 /// As [`Pack`](super::routines::Pack).
