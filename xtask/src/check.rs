@@ -91,8 +91,8 @@ fn build_ahead() -> Result<()> {
     blas::build().map(drop)
 }
 
-/// What `cargo test` runs, and what it leaves out: the packages that are no default members, and the unit tests of the kernels
-/// and of the C interface.
+/// What `cargo test` runs, and what it leaves out: the packages that are no default members, and the unit tests of the
+/// kernels and of the C interface.
 fn tests() -> Result<()> {
     show(cargo().args(["test", "--workspace"]))?;
     // In one command, for the features of all packages: crates that are compiled are then compiled already.
