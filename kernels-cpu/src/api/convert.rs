@@ -98,7 +98,8 @@ pub fn convert<A: Convertible, B: Convertible>(
 ///
 /// # Safety
 /// The arrays must be valid and apart.
-#[inline(never)]
+#[cfg_attr(precompiled, inline(never))]
+#[cfg_attr(not(precompiled), inline)]
 unsafe fn run(
     exec: &Exec<'_>,
     conversion: &Conversion,

@@ -25,7 +25,8 @@ type Input = (*const u8, usize);
 /// # Safety
 /// The arrays must be valid for `n` elements, inputs for reading and the output for writing; it must be exactly an
 /// input or apart from it.
-#[inline(never)]
+#[cfg_attr(precompiled, inline(never))]
+#[cfg_attr(not(precompiled), inline)]
 unsafe fn run(
     exec: &Exec<'_>,
     kernel: ArrayKernel,

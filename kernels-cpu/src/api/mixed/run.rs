@@ -138,6 +138,7 @@ pub unsafe fn batch(
 
 /// Splits `count` products into tasks, by product or by cells of C that begin at multiples of `grain`; calls `run` with the
 /// number of a task and each of its products or cells.
+#[cfg_attr(not(precompiled), inline)]
 fn in_tasks(
     exec: &Exec<'_>,
     p: &MixedGemm,

@@ -76,6 +76,7 @@ pub unsafe fn pack_elements<T: Element>(
 
 /// Calls `pack` with ranges of columns, whole micro-panels each, and with where they are packed to: the first column, and
 /// their number. Other tasks have others.
+#[cfg_attr(not(precompiled), inline)]
 fn in_tasks_of_columns(
     exec: &Exec<'_>,
     layout: &Layout,
@@ -98,6 +99,7 @@ fn in_tasks_of_columns(
 }
 
 /// Calls `pack` with ranges of 0..`units`, for a packed matrix of `bytes` bytes: the first unit, and their number.
+#[cfg_attr(not(precompiled), inline)]
 fn in_tasks(exec: &Exec<'_>, bytes: usize, units: usize, pack: &(dyn Fn(usize, usize) + Sync)) {
     let tasks = exec.tasks(bytes, units);
     let share = share(units, tasks);
@@ -150,6 +152,7 @@ pub unsafe fn pack_mixed(
 ///
 /// # Safety
 /// As [`copy_rows`].
+#[cfg_attr(not(precompiled), inline)]
 unsafe fn copy_rows_in_tasks(
     exec: &Exec<'_>,
     b: Matrix<*const u8>,
@@ -172,7 +175,8 @@ unsafe fn copy_rows_in_tasks(
 /// # Safety
 /// It must be valid, and `out` for as many elements.
 // Not inlined: tasks on a pool and the calling thread share one copy.
-#[inline(never)]
+#[cfg_attr(precompiled, inline(never))]
+#[cfg_attr(not(precompiled), inline)]
 unsafe fn copy_rows(b: Matrix<*const u8>, (k, n): (usize, usize), element: usize, out: *mut u8) {
     /// The bytes of a column in a cache line of the source are used while that is in L1.
     const COLUMNS: usize = 64;

@@ -31,6 +31,7 @@ pub struct Blocks {
 
 impl Blocks {
     /// The blocks of a product on a machine of this geometry.
+    #[cfg_attr(not(precompiled), inline)]
     pub fn new(geometry: &Geometry, r: &Routines, (m, n, k): (usize, usize, usize)) -> Self {
         let step_bytes = r.a.bytes.max(r.b.bytes).div_ceil(r.steps()).max(1);
         let segments = (KC_BYTES / step_bytes / r.segment()).max(1);

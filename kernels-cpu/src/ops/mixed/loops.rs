@@ -24,6 +24,7 @@ struct Part {
 /// # Safety
 /// The machine must have the instructions of the routines; the matrices must be valid, and C must not overlap the others;
 /// `scratch` must have the bytes that [`Blocks::scratch_bytes`] says, aligned to a cache line.
+#[cfg_attr(not(precompiled), inline)]
 pub unsafe fn run(routines: &Routines, blocks: &Blocks, p: &MixedGemm, scratch: *mut u8) {
     let packed_b = scratch.wrapping_add(blocks.a_bytes);
     let loops = Loops {
@@ -75,6 +76,7 @@ impl Loops<'_> {
     ///
     /// # Safety
     /// As [`run`].
+    #[cfg_attr(not(precompiled), inline)]
     unsafe fn blocks_of_k(&self, rows: Part, columns: Part) {
         let Self { routines: r, p, .. } = *self;
         let mut pc = 0;
@@ -272,6 +274,7 @@ const _: () = assert!(MAX_TILE_BYTES / size_of::<u64>() / IN_PLACE_ROWS >= MAX_N
 ///
 /// # Safety
 /// As [`run`].
+#[cfg_attr(not(precompiled), inline)]
 pub unsafe fn run_in_place(routines: &Routines, p: &MixedGemm) {
     let mut stack = Sums::new();
     let sums: *mut u8 = stack.start();

@@ -12,7 +12,8 @@ use crate::matrix::Matrix;
 /// # Safety
 /// The machine must have the instructions of the routines; B must be valid, and there must be room for the panels.
 // Not inlined: tasks on a pool and the calling thread share one copy.
-#[inline(never)]
+#[cfg_attr(precompiled, inline(never))]
+#[cfg_attr(not(precompiled), inline)]
 pub unsafe fn pack_b(r: &Routines, b: Matrix<*const u8>, (k, n): (usize, usize), out: *mut u8) {
     let mut to = out;
     for j in (0..n).step_by(r.b.most.max(1)) {
@@ -31,6 +32,7 @@ pub unsafe fn pack_b(r: &Routines, b: Matrix<*const u8>, (k, n): (usize, usize),
 /// # Safety
 /// As the microkernel of [`Routines`].
 #[cold]
+#[cfg_attr(not(precompiled), inline)]
 pub unsafe fn undo_header(tile: &mut Tile, packed: &Panels, own: &Panels) {
     let width = tile.columns.next_multiple_of(packed.grain());
     if own.header == 0 {
@@ -58,7 +60,8 @@ const ROWS_BYTES: usize = 33 << 10;
 ///
 /// # Safety
 /// As [`run`](super::loops::run); B must be packed.
-#[inline(never)]
+#[cfg_attr(precompiled, inline(never))]
+#[cfg_attr(not(precompiled), inline)]
 pub unsafe fn run_packed_on_stack(r: &Routines, p: &MixedGemm) {
     let mut memory = AlignedBytes::<ROWS_BYTES>::new();
     let packed_a: *mut u8 = memory.start();

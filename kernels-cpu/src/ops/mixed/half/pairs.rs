@@ -209,6 +209,7 @@ macro_rules! routines {
                 unsafe { pack(from, count, steps, width, out) }
             }
 
+            #[cfg_attr(not(precompiled), inline)]
             unsafe fn pack_a(
                 from: Matrix<*const u8>,
                 count: usize,
@@ -220,6 +221,7 @@ macro_rules! routines {
                 unsafe { pack_words(from, count, (first, kc), count, out) }
             }
 
+            #[cfg_attr(not(precompiled), inline)]
             unsafe fn pack_b(
                 from: Matrix<*const u8>,
                 count: usize,
