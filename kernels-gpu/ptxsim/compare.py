@@ -47,12 +47,13 @@ class Run:
         self.calls = self.elements = 0
         self.bad, self.slow = [], []
         listed = edges.fixed(operations) if options.fixed else edges.large(operations) if options.large else None
-        self.cases = listed and [(op, k, t) for i, (op, k) in enumerate(listed) for t in self.types(op, i)]
+        self.cases = listed and [(op, k, t) for i, (op, k) in enumerate(listed) for t in self.types(op, k, i)]
 
-    def types(self, op, i):
-        """The types of case i of a list: f32, f64, and of the 16-bit floats and the integers, which share kernels, one in
-        turn."""
-        if op.name not in self.operations: return ()
+    def types(self, op, keywords, i):
+        """The types of case i of a list: its own; or f32, f64, and of the 16-bit floats and the integers, which share
+        kernels, one in turn."""
+        if op not in self.operations.values(): return ()
+        if "t" in keywords: return keywords["t"],
         every = header.types(op)
         halves, whole = every[2:4], every[4:]
         others = [t for pair in zip(2 * halves, whole) for t in pair] or halves
@@ -78,7 +79,7 @@ class Run:
         op, keywords, t = self.case(r, index)
         mode = keywords.get("mode", r.choice(MODES))
         Arr.aligned = keywords.get("aligned", r.random() < 0.4)
-        keywords = {k: v for k, v in keywords.items() if k not in ("mode", "aligned")}
+        keywords = {k: v for k, v in keywords.items() if k not in ("mode", "aligned", "t")}
         args, exact = arguments(op, r, t, mode, **keywords)
         self.sides.sim.ptxsim_seed(o.seed * 1000003 + index)
         began = time.process_time()
@@ -134,8 +135,9 @@ def main():
           f"{run.calls} calls, {run.elements} elements, {len(run.bad)} calls differ; statuses {dict(run.statuses)}; "
           f"{sim.ptxsim_launches()} launches, {sim.ptxsim_steps() / 1e6:.0f} M instructions, "
           f"{time.process_time():.0f} s")
+    if not run.calls: print("no case calls these operations")
     if run.slow: print(f"  slowest call, {run.slow[0]:.1f} s: {run.slow[1]}")
-    return 1 if run.bad else 0
+    return 1 if run.bad or not run.calls else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 """The fixed lists of cases: edge cases that random cases may miss, and large sizes."""
+from arrays import BF16, F16
 from matmul import TYPES
 
 SHAPES = [(0, 2, 3), (2, 0, 3), (2, 3, 0), (1, 1, 1), (2, 2, 1), (16, 16, 16), (17, 15, 33), (15, 17, 257),
@@ -12,6 +13,8 @@ SHAPES = [(0, 2, 3), (2, 0, 3), (2, 3, 0), (1, 1, 1), (2, 2, 1), (16, 16, 16), (
 # Around tiles of 16, 32 and 64, blocks of 32 steps and segments of 1024.
 MATMUL = [(0, 2, 3), (3, 2, 0), (1, 1, 1), (1, 33, 64), (64, 1, 31), (16, 16, 2048), (17, 15, 1025), (3, 18, 4100),
           (32, 33, 32), (64, 64, 64), (65, 63, 33), (33, 70, 40), (24, 72, 1032), (128, 20, 16)]
+# Enough tiles of 64 by 64 for the multiprocessors of a fixed run: fewer take smaller tiles.
+TILED = (130, 130, 20)
 LENGTHS = [0, 1, 2, 3, 4, 5, 255, 256, 257, 1023, 1024, 1025, 4095, 4096, 4097, 12288, 40001]
 VECTORS = [0, 1, 2, 63, 64, 65, 1023, 1024, 1025, 2047, 2048, 2049, 16384, 16385, 32768, 32769, 70001, 262144, 262145,
            300001, 540000]
@@ -32,11 +35,14 @@ LSQ = [(0, 4), (4, 0), (1, 1), (2, 2), (31, 64), (32, 65), (33, 127), (33, 256),
 
 
 def of_family(family):
-    """Yields the keywords for the family's maker in cases.py."""
+    """Yields the keywords for the family's maker in cases.py, with the type `t` where a case has one of its own."""
     if family == "elementwise":
         for n in LENGTHS: yield dict(n=n)
     elif family in ("axes", "row_maps_over_axes"):
         for shape in AXES: yield dict(shape=shape)
+        # Columns and rows, which have kernels of their own for 16-bit floats.
+        for over in [0], [1]:
+            for t in F16, BF16: yield dict(shape=[300, 40], over=over, t=t)
     elif family == "tensors":
         for shape in TENSORS: yield dict(shape=shape)
     elif family == "products_over_tensors":
@@ -46,6 +52,7 @@ def of_family(family):
     elif family == "matmul":
         for i, shape in enumerate(MATMUL):
             for types in range(i % 3, len(TYPES), 3): yield dict(shape=shape, types=types)
+        for types in range(len(TYPES)): yield dict(shape=TILED, types=types)
     elif family == "outer":
         for shape in OUTER: yield dict(shape=shape)
         for m, n in [(3000, 64), (5000, 16)]:

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// tiles, not on those that the library chooses; and the options that select the cases.
 type Pass = (u32, &'static str, bool, bool, &'static str);
 
-/// At most three minutes of one core.
+/// Six minutes of one core.
 const QUICK: [Pass; 2] = [
     (4, "random", true, true, "--fixed --seed 1"),
     (132, "random", false, false, "--seed 2 --seconds 45"),
