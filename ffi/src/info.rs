@@ -160,15 +160,3 @@ pub extern "C" fn dpt_force_cpu_level(level: i32) -> dpt_status {
     let result = wanted.and_then(|level| Level::force(level).map_err(Failure::Core));
     report("dpt_force_cpu_level", result)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_version_is_that_of_the_package() {
-        let parts = [VERSION / 10000, VERSION / 100 % 100, VERSION % 100];
-        let text = parts.map(|part| part.to_string()).join(".");
-        assert_eq!(text, env!("CARGO_PKG_VERSION"));
-    }
-}

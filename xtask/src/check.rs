@@ -83,27 +83,25 @@ fn limit() -> Result<Option<Duration>> {
     Ok(Some(Duration::from_secs(60 * minutes)))
 }
 
-/// Builds what later steps need beside the first ones: these are single codegen units, which leave cores idle.
-/// A step that comes too early waits for its own.
+/// Builds what many later steps need beside the first ones: it is a single codegen unit, which leaves cores idle. A step
+/// that comes too early waits for it.
 fn build_ahead() -> Result<()> {
-    library::build()?;
-    library::build_freestanding()?;
-    blas::build().map(drop)
+    library::build().map(drop)
 }
 
 /// What `cargo test` runs, and what it leaves out: the packages that are no default members, and the unit tests of the
-/// kernels and of the C interface.
+/// kernels, in a profile that compiles only the kernels that they call.
 fn tests() -> Result<()> {
     show(cargo().args(["test", "--workspace"]))?;
-    // In one command, for the features of all packages: crates that are compiled are then compiled already.
     show(cargo().args([
         "test",
-        "--all-features",
+        "--profile",
+        "unit",
         "--lib",
         "--package",
         "diptych",
-        "--package",
-        "diptych-ffi",
+        "--features",
+        "pool,models",
     ]))
 }
 
