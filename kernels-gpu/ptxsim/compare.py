@@ -2,7 +2,7 @@
 """Calls every operation of libdiptych on the CPU and on the device that ptxsim simulates, and compares the bits.
 
     LD_LIBRARY_PATH=SIMULATOR python3 compare.py --library libdiptych.so --header diptych.h [--seed 1]
-        [--seconds 60 | --fixed | --large] [--ops REGEX] [--only INDEX]
+        [--seconds 60 | --fixed [--part 0/2] | --large] [--ops REGEX] [--only INDEX]
 
 `cargo xtask ptx --run` runs this. A case depends only on the seed and its index: `--seed S --only I` repeats it, given
 the same PTXSIM_* variables. `--fixed` runs a list of edge cases, `--large` a few large ones, which take long; otherwise
@@ -63,7 +63,8 @@ class Run:
         o = self.options
         if o.only is not None: return [o.only]
         if self.cases is None: return range(1 << 60)
-        return range(len(self.cases))
+        part, parts = map(int, o.part.split("/"))
+        return range(part, len(self.cases), parts)
 
     def case(self, r, index):
         """The operation, the keywords for its maker, and the type."""
@@ -128,6 +129,7 @@ def main():
     p.add_argument("--only", type=int)
     p.add_argument("--fixed", action="store_true")
     p.add_argument("--large", action="store_true")
+    p.add_argument("--part", default="0/1")
     run = Run(p.parse_args())
     run.all()
     sim, variable = run.sides.sim, lambda name, default: os.environ.get("PTXSIM_" + name, default)

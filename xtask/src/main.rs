@@ -64,7 +64,7 @@ enum Task {
         /// Change nothing; fail when a file is out of date.
         #[arg(long)]
         check: bool,
-        /// Execute the committed PTX in a simulator, and compare with the CPU: at most three minutes.
+        /// Execute the committed PTX in a simulator, and compare with the CPU: some minutes.
         #[arg(long, conflicts_with = "check")]
         run: bool,
         /// All cases: half an hour.
