@@ -293,6 +293,17 @@ typedef enum dpt_device {
   DPT_DEVICE_AUTO = 2,
 } dpt_device;
 
+/** The bits of dpt_exec.flags. */
+typedef enum dpt_exec_flag {
+  /**
+   * A row of a matrix product of float or double has the same bits for every m, so that a row
+   * computed alone is that row of any batch: m = 1 with n > 1 has the order of m > 1. (n = 1 has
+   * that of dot for every m in either case, and products of other types do not depend on m.)
+   * Other operations ignore it.
+   */
+  DPT_EXEC_BATCH_INVARIANT = 1,
+} dpt_exec_flag;
+
 /** The CPU levels, for dpt_force_cpu_level. */
 typedef enum dpt_level {
   /**
@@ -366,7 +377,7 @@ typedef struct dpt_exec {
   size_t struct_size;
   /** A value of dpt_device. An unknown value is DPT_UNKNOWN_ENUM. */
   int32_t device;
-  /** 0: the canonical numerics. An unknown bit is DPT_UNKNOWN_FLAG. */
+  /** 0 or DPT_EXEC_BATCH_INVARIANT. An unknown bit is DPT_UNKNOWN_FLAG. */
   uint32_t flags;
   /** CUDA: the CUstream (cudaStream_t) to use; NULL: the default stream. Ignored on the CPU. */
   void *stream;

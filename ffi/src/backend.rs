@@ -145,5 +145,6 @@ pub(crate) unsafe fn on_device(
         let workspace = (exec.workspace, exec.workspace_size);
         Launcher::new(exec.stream, workspace, arguments)
     }?;
+    let launcher = launcher.batch_invariant(exec.is_batch_invariant());
     operation(Backend::Device(&launcher))
 }

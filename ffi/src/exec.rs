@@ -34,6 +34,17 @@ pub enum dpt_device {
     DPT_DEVICE_AUTO = 2,
 }
 
+/// The bits of dpt_exec.flags.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum dpt_exec_flag {
+    /// A row of a matrix product of float or double has the same bits for every m, so that a row
+    /// computed alone is that row of any batch: m = 1 with n > 1 has the order of m > 1. (n = 1 has
+    /// that of dot for every m in either case, and products of other types do not depend on m.)
+    /// Other operations ignore it.
+    DPT_EXEC_BATCH_INVARIANT = 1,
+}
+
 /// Where and how a call runs: plain data, owned by the caller. A NULL pointer to it means: on the
 /// CPU, in the calling thread alone, with the library's own scratch memory.
 ///
@@ -46,7 +57,7 @@ pub struct dpt_exec {
     pub struct_size: usize,
     /// A value of dpt_device. An unknown value is DPT_UNKNOWN_ENUM.
     pub device: i32,
-    /// 0: the canonical numerics. An unknown bit is DPT_UNKNOWN_FLAG.
+    /// 0 or DPT_EXEC_BATCH_INVARIANT. An unknown bit is DPT_UNKNOWN_FLAG.
     pub flags: u32,
     /// CUDA: the CUstream (cudaStream_t) to use; NULL: the default stream. Ignored on the CPU.
     pub stream: *mut c_void,
@@ -68,6 +79,15 @@ pub struct dpt_exec {
     pub max_threads: i32,
     /// 0. Another value is DPT_INVALID_VALUE.
     pub reserved: i32,
+}
+
+const BATCH_INVARIANT: u32 = dpt_exec_flag::DPT_EXEC_BATCH_INVARIANT as u32;
+
+impl dpt_exec {
+    /// Whether rows of products are independent of their batch.
+    pub(crate) fn is_batch_invariant(&self) -> bool {
+        self.flags & BATCH_INVARIANT != 0
+    }
 }
 
 /// A `dpt_parallel_for_fn` that is not NULL.
@@ -148,7 +168,7 @@ pub(crate) fn runs_on_device(
 pub(crate) unsafe fn read(exec: *const dpt_exec) -> Result<dpt_exec, Failure> {
     // SAFETY: passed on from the caller.
     let c = unsafe { sized::read(exec, "exec", "exec->struct_size") }?;
-    if c.flags != 0 {
+    if c.flags & !BATCH_INVARIANT != 0 {
         return Err(Failure::UnknownFlag("exec->flags"));
     }
     if c.reserved != 0 {

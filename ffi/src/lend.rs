@@ -105,6 +105,9 @@ pub(crate) unsafe fn lend(
     if exec.max_threads > 1 && exec.parallel_for.is_some() {
         rust = rust.with_pool(&threads, exec.max_threads as usize);
     }
+    if exec.is_batch_invariant() {
+        rust = rust.batch_invariant();
+    }
     if !exec.workspace.is_null() {
         // SAFETY: the caller promises this many bytes for this call alone; the size has been checked.
         rust = rust.with_workspace(unsafe {

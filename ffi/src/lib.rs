@@ -38,7 +38,7 @@ pub use advice::*;
 pub use cuda::*;
 pub use epilogue::{dpt_bias_kind, dpt_epilogue, dpt_epilogue_flag};
 pub use error::dpt_last_error;
-pub use exec::{dpt_device, dpt_exec, dpt_parallel_for_fn, dpt_task_fn};
+pub use exec::{dpt_device, dpt_exec, dpt_exec_flag, dpt_parallel_for_fn, dpt_task_fn};
 pub use fingerprint::{dpt_fingerprint, dpt_fingerprint_op};
 pub use generated::*;
 pub use info::*;

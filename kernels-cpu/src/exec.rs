@@ -57,7 +57,8 @@ pub unsafe trait ParallelFor {
     }
 }
 
-/// How calls run: CPU level, threads, scratch memory. Nothing in it changes the bits of a result.
+/// How calls run: CPU level, threads, scratch memory. Nothing in it changes the bits of a result, except
+/// [`batch_invariant`](Exec::batch_invariant).
 ///
 /// `Exec::new()` stands for the active CPU level, the calling thread alone and the library's own scratch memory. An
 /// `Exec` is cheap to make and may be reused for any number of calls. It is not `Sync`: each thread makes its own.
@@ -73,6 +74,7 @@ pub struct Exec<'a> {
     extensions: Extensions,
     pool: Option<&'a dyn ParallelFor>,
     max_threads: usize,
+    batch_invariant: bool,
     /// Taken out while a call uses it. A nested call, made by a task of that call, finds none and uses the library's
     /// own scratch memory.
     workspace: Cell<Option<&'a mut [MaybeUninit<u8>]>>,
@@ -86,6 +88,7 @@ impl<'a> Exec<'a> {
             extensions: Extensions::NONE,
             pool: None,
             max_threads: 1,
+            batch_invariant: false,
             workspace: Cell::new(None),
         }
     }
@@ -138,6 +141,38 @@ impl<'a> Exec<'a> {
         self
     }
 
+    /// Makes a row of a matrix product of `f32` or `f64` independent of its batch: it has the same bits for every m, so
+    /// that a row computed alone is that row of any batch. This concerns `gemm`, `gemm_fused`, `gemm_batched` and products of
+    /// tensors.
+    ///
+    /// Without it, m = 1 with n > 1 has the order of `dot`, whereas m > 1 has one chain for each 256 steps of k. With it,
+    /// m = 1 has that of m > 1 too. n = 1 has the order of `dot` for every m in either case, and products of other types do
+    /// not depend on m in any case.
+    ///
+    /// ```
+    /// use diptych::{Exec, MatMut, MatRef, gemm};
+    ///
+    /// let exec = Exec::new().batch_invariant();
+    /// let a: Vec<f32> = (0..1000).map(|i| 1.0 / (i + 1) as f32).collect();
+    /// let (mut batch, mut alone) = ([0.0; 6], [0.0; 3]);
+    /// let b: Vec<f32> = (0..1500).map(|i| (i % 7) as f32 - 3.1).collect();
+    /// let b = MatRef::new(&b, 500, 3)?;
+    /// gemm(&exec, 1.0, MatRef::new(&a, 2, 500)?, b, 0.0, MatMut::new(&mut batch, 2, 3)?)?;
+    /// gemm(&exec, 1.0, MatRef::new(&a[500..], 1, 500)?, b, 0.0, MatMut::new(&mut alone, 1, 3)?)?;
+    /// assert_eq!(alone, batch[3..]);
+    /// # Ok::<(), diptych::Error>(())
+    /// ```
+    pub fn batch_invariant(mut self) -> Self {
+        self.batch_invariant = true;
+        self
+    }
+
+    /// Returns whether rows of products are independent of their batch.
+    #[inline(always)]
+    pub(crate) fn is_batch_invariant(&self) -> bool {
+        self.batch_invariant
+    }
+
     /// Returns the level to run on.
     #[inline]
     pub(crate) fn level(&self) -> Result<Level> {
@@ -170,6 +205,7 @@ impl<'a> Exec<'a> {
             extensions: self.extensions(),
             pool: self.pool,
             max_threads: self.max_threads,
+            batch_invariant: self.batch_invariant,
             workspace: Cell::new(self.take_workspace()),
         };
         let result = body(&exec);

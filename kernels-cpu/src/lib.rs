@@ -333,7 +333,7 @@ pub mod backend {
         pub use crate::tensor::matmul::{MatmulTypes, check_matmul};
         pub use crate::tensor::mse_grad::MseGradTensors;
         pub use crate::tensor::operand::*;
-        pub use crate::tensor::product::{Batches, Product};
+        pub use crate::tensor::product::{Batches, Orders, Product};
         pub use crate::tensor::reduce::integers::Gives;
         pub use crate::tensor::reduce::plan::*;
         pub use crate::tensor::row_map::plan::RowMapPlan;

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::explain::explain;
 use crate::operand::{Named, Operand};
 use crate::tensor::Backend;
-use crate::{device, threads};
+use crate::{batches, device, threads};
 
 /// Calls that touch fewer bytes, or do fewer multiplications in products, keep the GIL: to release it and take it
 /// again takes about 50 ns, and another thread may then keep it for milliseconds.
@@ -71,7 +71,9 @@ pub unsafe fn attempt<'a>(
         // SAFETY: the caller's.
         return unsafe { elsewhere(function, out, arguments, &operation) };
     }
-    Ok(operation(Backend::Host(&Exec::new())))
+    // SAFETY: the caller's.
+    let exec = unsafe { batches::exec()? };
+    Ok(operation(Backend::Host(&exec)))
 }
 
 /// Runs an operation without the GIL, or on a device.

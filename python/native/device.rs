@@ -8,6 +8,7 @@ use diptych_gpu::driver::{self, Arguments, Launcher};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use crate::batches;
 use crate::dtype::Dtype;
 use crate::errors::{Class, raise, refuse};
 use crate::exchange;
@@ -28,6 +29,8 @@ pub unsafe fn run(
 ) -> PyResult<diptych_gpu::Result<()>> {
     let stream = stream_of(function, arguments)?;
     let (names, pointers) = pointers_of(arguments);
+    // SAFETY: the caller's.
+    let batch_invariant = unsafe { batches::are_invariant()? };
     let launch = |workspace| {
         let arguments = Arguments {
             pointers: &pointers,
@@ -35,7 +38,7 @@ pub unsafe fn run(
         };
         // SAFETY: the stream of the arrays; the workspace is memory of the device, used on that stream only.
         let device = unsafe { Launcher::new(stream, workspace, arguments) };
-        let device = device?;
+        let device = device?.batch_invariant(batch_invariant);
         operation(&match out.kind {
             Kind::Exchange(_) => device.without_library_scratch(),
             _ => device,

@@ -5,6 +5,8 @@
 //! written nothing.
 
 mod arguments;
+mod batches;
+mod blocks;
 mod call;
 mod device;
 mod dlpack;
@@ -127,6 +129,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("_FINGERPRINT", diptych::fingerprint::FINGERPRINT)?;
     module.add("_NUMERICS_VERSION", diptych::fingerprint::NUMERICS_VERSION)?;
     module.add_class::<threads::Threads>()?;
+    module.add_class::<batches::BatchInvariant>()?;
     threads::set_up(module)?;
     module.add_class::<memory::Memory>()?;
     module.add_class::<packed::Packed>()?;

@@ -12,52 +12,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use diptych::{Exec, Pool};
 use pyo3::exceptions::PyRuntimeWarning;
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyDict;
 
+use crate::batches;
+use crate::blocks::Blocks;
 use crate::errors::{Class, raise, refuse};
 
 /// The number where no `with threads(n)` block is open.
 static DEFAULT: AtomicUsize = AtomicUsize::new(1);
-/// Whether a block was ever opened; before, calls need not ask.
-static USED: AtomicBool = AtomicBool::new(false);
-/// The context variable with the open blocks of a context: a tuple of [`Threads`], the innermost last.
-static BLOCKS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+/// The open `with threads(n)` blocks: objects of [`Threads`].
+static BLOCKS: Blocks = Blocks::new("diptych.threads");
 static POOL: Mutex<Option<Arc<Pool>>> = Mutex::new(None);
-
-fn variable(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
-    let make = || {
-        let options = PyDict::new(py);
-        options.set_item("default", PyTuple::empty(py))?;
-        let class = py.import("contextvars")?.getattr("ContextVar")?;
-        PyResult::Ok(class.call(("diptych.threads",), Some(&options))?.unbind())
-    };
-    Ok(BLOCKS.get_or_try_init(py, make)?.bind(py))
-}
-
-/// Returns the open blocks of the current context.
-fn blocks(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
-    let blocks = variable(py)?.call_method0(intern!(py, "get"))?;
-    Ok(blocks.cast_into()?)
-}
-
-fn set_blocks<'py>(py: Python<'py>, open: Vec<Bound<'py, PyAny>>) -> PyResult<()> {
-    let open = PyTuple::new(py, open)?;
-    variable(py)?
-        .call_method1(intern!(py, "set"), (open,))
-        .map(drop)
-}
 
 /// Returns how many threads calls in the current context use.
 fn current(py: Python<'_>) -> PyResult<usize> {
-    if USED.load(Relaxed)
-        && let Some(innermost) = blocks(py)?.iter().next_back()
-    {
-        return Ok(innermost.cast::<Threads>()?.get().count);
+    match BLOCKS.innermost(py)? {
+        Some(block) => Ok(block.cast::<Threads>()?.get().count),
+        None => Ok(DEFAULT.load(Relaxed)),
     }
-    Ok(DEFAULT.load(Relaxed))
 }
 
 /// Returns a pool of at least `threads` threads.
@@ -119,12 +92,12 @@ pub fn set_up(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// The GIL is held when this is called, and whenever `body` returns.
 pub unsafe fn with_exec<R>(body: impl FnOnce(&Exec<'_>) -> R) -> PyResult<R> {
     // SAFETY: the caller's.
-    let threads = current(unsafe { Python::assume_attached() })?;
+    let (exec, threads) = unsafe { (batches::exec()?, current(Python::assume_attached())?) };
     if threads <= 1 {
-        return Ok(body(&Exec::new()));
+        return Ok(body(&exec));
     }
     let pool = pool(threads)?;
-    Ok(body(&Exec::new().with_pool(&*pool, threads)))
+    Ok(body(&exec.with_pool(&*pool, threads)))
 }
 
 fn check(threads: isize) -> PyResult<usize> {
@@ -186,26 +159,16 @@ impl Threads {
     }
 
     fn __enter__(this: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
-        let mut open: Vec<_> = blocks(this.py())?.iter().collect();
-        open.push(this.clone().into_any());
-        set_blocks(this.py(), open)?;
-        USED.store(true, Relaxed);
+        BLOCKS.open(&this)?;
         Ok(this)
     }
 
-    /// Closes the innermost block of this object. It need not be the last in the context, where generators hold others.
     fn __exit__(
         this: &Bound<'_, Self>,
         _class: &Bound<'_, PyAny>,
         _value: &Bound<'_, PyAny>,
         _traceback: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let mut open: Vec<_> = blocks(this.py())?.iter().collect();
-        // None of this object where the block is left in another context than the one that entered it.
-        if let Some(place) = open.iter().rposition(|block| block.is(this)) {
-            open.remove(place);
-            set_blocks(this.py(), open)?;
-        }
-        Ok(())
+        BLOCKS.close(this)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::kind::{Integer, Location, Type};
 use super::operand::{Axis, Operand, Tensor};
-use super::product::{Bias, ONCE, Product};
+use super::product::{Bias, ONCE, Orders, Product};
 use crate::api::mixed::{Half, Integers, Operands, Output, ProductTypes, run as calls};
 use crate::element::Dtype;
 use crate::error::{Error, Result};
@@ -152,7 +152,7 @@ pub fn run_each<E>(
     product: &mut Product,
     run: &dyn Fn(MixedGemm, usize) -> core::result::Result<(), E>,
 ) -> core::result::Result<(), E> {
-    product.fold();
+    product.fold(Orders::One);
     // The longest loop is the batch of a call.
     product.loops.loops.sort_by_key(|one| one.count);
     let (batch, outer) = match product.loops.loops.split_last() {

@@ -5,7 +5,7 @@ use super::kind::{Integer, Location, Type};
 use super::matmul::{Epilogue, MatmulTypes, check_matmul};
 use super::mixed;
 use super::operand::{Operand, Tensor};
-use super::product::Product;
+use super::product::{Orders, Product};
 use crate::api::mixed::{Half, Integers, Operands};
 use crate::api::packed::layout::{self, ALIGN, Description, HEADER, Layout};
 use crate::api::packed::run;
@@ -216,7 +216,7 @@ unsafe fn elements<T: Element>(
     layout: &Layout,
     product: &mut Product,
 ) -> Result<()> {
-    let batches = product.batches::<T>();
+    let batches = product.batches::<T>(Orders::of(exec.is_batch_invariant()));
     for number in 0..batches.count() {
         // SAFETY: as the caller's.
         unsafe { run::elements(exec, layout, batches.get(number))? };

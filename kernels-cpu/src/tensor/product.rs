@@ -20,6 +20,28 @@ use crate::with_element;
 /// The bias of an epilogue: its first element and its axis.
 pub(super) type Bias = Option<(*mut u8, Axis)>;
 
+/// Which products have an order of their own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Orders {
+    /// None.
+    One,
+    /// Those with one column.
+    OfColumn,
+    /// Those with one row or one column.
+    OfVectors,
+}
+
+impl Orders {
+    /// The orders of products of `f32` and `f64`.
+    pub fn of(batch_invariant: bool) -> Self {
+        if batch_invariant {
+            Self::OfColumn
+        } else {
+            Self::OfVectors
+        }
+    }
+}
+
 /// c = alpha a b + beta c for each pair of matrices, then the epilogue.
 pub struct Product {
     /// The type of elements.
@@ -66,10 +88,10 @@ impl Product {
         unsafe { with_element!(element, T => self.typed::<T>(exec)) }
     }
 
-    /// Makes batch axes a part of the rows where b stays the same, or of the columns where a does. Not where a product
-    /// with one row or column would become one with more: these have different orders.
+    /// Makes batch axes a part of the rows where b stays the same, or of the columns where a does, unless the products
+    /// would get another order.
     #[inline(never)]
-    pub(super) fn fold(&mut self) {
+    pub(super) fn fold(&mut self, orders: Orders) {
         let has_rows = self.row_bias.is_some() || self.row_scale.is_some();
         let has_columns = self.column_bias.is_some() || self.column_scale.is_some();
         loop {
@@ -78,9 +100,15 @@ impl Product {
             for &one in self.loops.loops.iter() {
                 let [c, a, b, ..] = one.steps;
                 let [rows, columns] = [self.rows[0].count, self.columns[0].count];
-                let folded = if b == 0 && (rows > 1 || columns == 1) && !has_rows {
+                let as_rows = rows > 1 || columns == 1 || orders != Orders::OfVectors;
+                let as_columns = match orders {
+                    Orders::One => true,
+                    Orders::OfColumn => columns > 1,
+                    Orders::OfVectors => columns > 1 || rows == 1,
+                };
+                let folded = if b == 0 && as_rows && !has_rows {
                     joined(self.rows, one.count, [c, a]).map(|rows| self.rows = rows)
-                } else if a == 0 && (columns > 1 || rows == 1) && !has_columns {
+                } else if a == 0 && as_columns && !has_columns {
                     joined(self.columns, one.count, [c, b]).map(|columns| self.columns = columns)
                 } else {
                     None
@@ -143,8 +171,8 @@ impl Product {
     }
 
     /// Returns the products as batches, with batch axes folded into rows and columns where that changes no order.
-    pub fn batches<T: Element>(&mut self) -> Batches<'_, T> {
-        self.fold();
+    pub fn batches<T: Element>(&mut self, orders: Orders) -> Batches<'_, T> {
+        self.fold(orders);
         // The longest loop is the batch of a call.
         self.loops.loops.sort_by_key(|one| one.count);
         let (batch, outer) = match self.loops.loops.split_last() {
@@ -166,7 +194,10 @@ impl Product {
     unsafe fn typed<T: Element>(&mut self, exec: &Exec<'_>) -> Result<()> {
         let level = exec.level()?;
         // SAFETY: as the caller's.
-        unsafe { self.batches::<T>().run(exec, level) }
+        unsafe {
+            self.batches::<T>(Orders::of(exec.is_batch_invariant()))
+                .run(exec, level)
+        }
     }
 }
 
@@ -265,8 +296,12 @@ impl<T: Element> Batches<'_, T> {
         params::scratch_bytes::<T>(p.m.max(p.n), p.k)
             .ok_or(Error::SizeOverflow { arg: "m * n * k" })?;
         let share = share(calls, tasks);
+        let batch_invariant = exec.is_batch_invariant();
         exec.run(tasks, &|task| {
-            let own = Exec::new().with_level(level).unwrap_or_default();
+            let mut own = Exec::new().with_level(level).unwrap_or_default();
+            if batch_invariant {
+                own = own.batch_invariant();
+            }
             for number in task * share..calls.min((task + 1) * share) {
                 // SAFETY: as the caller's; each call has its own products. It cannot be refused: the level is there,
                 // and the sizes have been tried.

@@ -73,6 +73,12 @@ pub trait Device {
         None
     }
 
+    /// Returns whether a row of a matrix product of `f32` or `f64` has the same bits for every m, as with
+    /// [`diptych::Exec::batch_invariant`].
+    fn batch_invariant(&self) -> bool {
+        false
+    }
+
     /// Returns scratch memory for the following launches, valid until the next call of this function: `bytes` bytes,
     /// aligned to 16, and `counters` counters that are 0 and that the kernels set back to 0.
     ///

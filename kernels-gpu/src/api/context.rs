@@ -105,6 +105,7 @@ impl Context {
 pub struct Stream {
     context: Context,
     handle: StreamHandle,
+    batch_invariant: bool,
 }
 
 impl Stream {
@@ -122,7 +123,15 @@ impl Stream {
         Ok(Stream {
             context: *context,
             handle,
+            batch_invariant: false,
         })
+    }
+
+    /// Makes a row of a matrix product of the stream independent of its batch, as [`diptych::Exec::batch_invariant`] does
+    /// on the CPU.
+    pub fn batch_invariant(mut self) -> Stream {
+        self.batch_invariant = true;
+        self
     }
 
     /// Waits until all work of the stream is done.
@@ -147,13 +156,14 @@ impl Stream {
     pub(crate) fn launcher(&self, workspace: (*mut u8, usize)) -> Result<Launcher<'static>> {
         let handle = self.enter()?;
         // SAFETY: a stream of the current context; a workspace is a buffer of the same stream.
-        unsafe {
+        let launcher = unsafe {
             Launcher::new(
                 handle,
                 (workspace.0.cast(), workspace.1),
                 Arguments::default(),
             )
-        }
+        }?;
+        Ok(launcher.batch_invariant(self.batch_invariant))
     }
 }
 

@@ -21,6 +21,7 @@ pub struct Launcher<'a> {
     stream: StreamHandle,
     workspace: (Address, usize),
     arguments: Arguments<'a>,
+    batch_invariant: bool,
     /// Whether the library's scratch memory may be used in place of a workspace.
     uses_slots: bool,
     /// Whether the arguments and the workspace are known to be in device memory.
@@ -52,6 +53,7 @@ impl<'a> Launcher<'a> {
             context,
             stream,
             workspace,
+            batch_invariant: false,
             uses_slots: true,
             arguments,
             checked: Cell::new(false),
@@ -63,6 +65,14 @@ impl<'a> Launcher<'a> {
     pub fn without_library_scratch(self) -> Self {
         Self {
             uses_slots: false,
+            ..self
+        }
+    }
+
+    /// Makes a row of a matrix product independent of its batch, as [`diptych::Exec::batch_invariant`] does on the CPU.
+    pub fn batch_invariant(self, batch_invariant: bool) -> Self {
+        Self {
+            batch_invariant,
             ..self
         }
     }
@@ -135,6 +145,10 @@ impl Device for Launcher<'_> {
 
     fn multiprocessors(&self) -> u32 {
         self.context.multiprocessors
+    }
+
+    fn batch_invariant(&self) -> bool {
+        self.batch_invariant
     }
 
     fn scratch(&self, bytes: usize, counters: usize) -> Result<Scratch> {

@@ -45,7 +45,7 @@ pub(crate) unsafe fn batch<T: Real, D: Device>(
     let first = &batch.first;
     // SAFETY: the caller vouches for the arrays.
     unsafe {
-        if first.m == 1 || first.n == 1 {
+        if first.n == 1 || (first.m == 1 && !device.batch_invariant()) {
             return gemv::run(device, batch);
         }
         let products = Products::new(batch);

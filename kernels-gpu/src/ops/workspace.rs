@@ -17,9 +17,9 @@ pub const WORKSPACE: usize = workspace(SLOT_BYTES, SLOT_COUNTERS);
 ///
 /// # Errors
 /// `NegativeSize`, `SizeOverflow`.
-pub fn gemm_workspace<T: Real, D: Device>(_: &D, m: i64, n: i64, k: i64) -> Result<usize> {
+pub fn gemm_workspace<T: Real, D: Device>(device: &D, m: i64, n: i64, k: i64) -> Result<usize> {
     let (m, n, _) = (size(m, "m")?, size(n, "n")?, size(k, "k")?);
-    let is_vector = m <= 1 || n <= 1;
+    let is_vector = n <= 1 || m == 0 || (m == 1 && !device.batch_invariant());
     Ok(if is_vector {
         WORKSPACE
     } else {

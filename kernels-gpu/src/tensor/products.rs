@@ -8,8 +8,8 @@ use crate::ops::{gemm, mixed};
 use diptych::backend::mixed::{ProductTypes, run_each};
 use diptych::backend::outer::Arguments;
 use diptych::backend::tensor::{
-    DotTypes, ElementType, Location, MatmulTypes, OuterTypes, Product, StridedTensor, check_dot,
-    check_matmul, check_outer, for_each,
+    DotTypes, ElementType, Location, MatmulTypes, Orders, OuterTypes, Product, StridedTensor,
+    check_dot, check_matmul, check_outer, for_each,
 };
 use diptych::tensor::{Epilogue, Tensor};
 use diptych::{Dtype, Element, Error, Storage, f16, with_element};
@@ -101,7 +101,7 @@ unsafe fn run<D: Device>(
     /// # Safety
     /// As [`matmul`].
     unsafe fn typed<T: Real, D: Device>(device: &D, product: &mut Product) -> Result<(), D::Error> {
-        let batches = product.batches::<T>();
+        let batches = product.batches::<T>(Orders::of(device.batch_invariant()));
         for number in 0..batches.count() {
             // SAFETY: as the caller's.
             unsafe { gemm::batch(device, &batches.get(number))? };

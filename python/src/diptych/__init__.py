@@ -22,6 +22,7 @@ Maps over rows: normalize.
 Products: matmul, dot, vecdot, outer, gemm, with pack for matrices that are used many times, and in place ger.
 Losses with gradients: mse_grad, lsq_grad. Conversion: astype, concatenate.
 Threads and CPU: threads, set_threads, get_threads, cpu_level, force_cpu_level.
+Bits that do not depend on the number of rows: batch_invariant.
 Bits: fingerprint, and the command ``python -m diptych.verify``.
 For C programs: get_include, library_path.
 

@@ -144,9 +144,10 @@ fn wrap(block: &str) -> String {
 }
 
 /// Enums of constants: no function takes them, for enums travel as int32_t.
-const CONSTANTS: [&str; 5] = [
+const CONSTANTS: [&str; 6] = [
     "dpt_status_code",
     "dpt_device",
+    "dpt_exec_flag",
     "dpt_level",
     "dpt_bias_kind",
     "dpt_epilogue_flag",

@@ -65,13 +65,10 @@ unsafe fn check_and_run<T: Element>(exec: &Exec<'_>, args: Arguments<'_, T>) -> 
 pub(crate) unsafe fn single<T: Element>(exec: &Exec<'_>, args: &Arguments<'_, T>) -> Result<()> {
     // SAFETY: as the caller's.
     unsafe {
-        if args.m > 1
-            && args.n > 1
-            && let Some(p) = check_quickly(args)
-        {
+        let has_vector = (args.n == 1) | (args.m == 1 && !exec.is_batch_invariant());
+        if !has_vector && let Some(p) = check_quickly(args) {
             return small::run(exec, &p);
         }
-        let has_vector = (args.m == 1) | (args.n == 1);
         if has_vector
             && args.alpha == T::ONE
             && args.beta == T::ZERO
@@ -210,7 +207,8 @@ pub mod raw {
     /// `NegativeSize`, `SizeOverflow`.
     pub fn gemm_workspace<T: Element>(exec: &Exec<'_>, m: i64, n: i64, k: i64) -> Result<usize> {
         let (m, n, k) = (size(m, "m")?, size(n, "n")?, size(k, "k")?);
-        if m <= 1 || n <= 1 {
+        let has_vector = m <= 1 && (m == 0 || !exec.is_batch_invariant());
+        if has_vector || n <= 1 {
             return Ok(0);
         }
         // The product may be computed transposed.

@@ -22,7 +22,7 @@ pub unsafe fn batch<T: Element>(exec: &Exec<'_>, kernels: Kernels<T>, mut batch:
     let widths = packed::widths(&routines.microkernels);
     // The distance of a column of a micro-panel from the first one of all.
     p.b = Matrix::new(p.b.ptr, 0, p.k as isize);
-    if p.m == 1 {
+    if p.m == 1 && !exec.is_batch_invariant() {
         // SAFETY: as the caller's.
         return unsafe { one_row(exec, kernels, &batch) };
     }

@@ -68,22 +68,24 @@ impl Grain for (usize, usize) {
 }
 
 /// Transposes all products (C^T = B^T A^T) if needed: so that n = 1 if one of m and n is 1, for `gemv.rs`; otherwise so
-/// that the rows of C are contiguous if its columns are.
-pub fn oriented<T: Element>(mut batch: Batch<T>) -> Batch<T> {
-    let p = &batch.first;
-    let transpose = if p.m == 1 || p.n == 1 {
+/// that the rows of C are contiguous if its columns are. Returns them, and whether they are for `gemv.rs`: a product with
+/// one row and more columns is not if its bits must not depend on m.
+pub fn oriented<T: Element>(exec: &Exec<'_>, mut batch: Batch<T>) -> (Batch<T>, bool) {
+    let p = &mut batch.first;
+    let has_vector = p.n == 1 || (p.m == 1 && !exec.is_batch_invariant());
+    let transpose = if has_vector {
         p.n != 1
     } else {
-        p.c.cs != 1 && p.c.rs == 1
+        p.c.cs != 1 && p.c.rs == 1 && p.m > 1
     };
     if transpose {
-        batch.first = batch.first.transposed();
+        *p = p.transposed();
     }
-    batch
+    (batch, has_vector)
 }
 
 impl<T: Element> BatchPlan<T> {
-    /// Makes the plan of an oriented batch with m > 1 and n > 1.
+    /// Makes the plan of an oriented batch that is not for `gemv.rs`.
     ///
     /// # Errors
     /// `SizeOverflow`.

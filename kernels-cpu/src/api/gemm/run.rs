@@ -20,8 +20,8 @@ pub unsafe fn batch<T: Element>(
     kernels: Kernels<T>,
     batch: Batch<T>,
 ) -> Result<()> {
-    let batch = oriented(batch);
-    if batch.first.n == 1 {
+    let (batch, has_vector) = oriented(exec, batch);
+    if has_vector {
         // SAFETY: as the caller's.
         unsafe { gemv::batch(exec, kernels, &batch) };
         return Ok(());

@@ -13,7 +13,7 @@ use crate::ops::gemm::{self, Gemm, Routines, Skinny, ThreadPlan, params};
 use crate::ops::reduce::{Dot, WorkArea, work_bytes};
 use crate::recipe::finish_sum;
 
-/// Runs a product that [`check_quickly`] returned, with m, n > 1.
+/// Runs a product that [`check_quickly`] returned, with n > 1, and m > 1 unless it is batch-invariant.
 ///
 /// # Errors
 /// As [`raw::gemm`](super::raw::gemm), but for those that name an argument.
@@ -24,6 +24,8 @@ use crate::recipe::finish_sum;
 pub unsafe fn run<T: Element>(exec: &Exec<'_>, p: &Gemm<T>) -> Result<()> {
     /// Fewer multiplications are not worth a second task.
     const MULTIPLICATIONS: usize = 1 << 18;
+    /// With more elements of B, one row has a way of its own.
+    const ELEMENTS_OF_ONE_ROW: usize = 1 << 13;
     let routines = Kernels::<T>::new(exec.level()?).gemm();
     let all = &routines.microkernels;
     let simple = p.k <= params::KSEG && p.alpha != T::ZERO && !exec.has_workspace();
@@ -32,7 +34,12 @@ pub unsafe fn run<T: Element>(exec: &Exec<'_>, p: &Gemm<T>) -> Result<()> {
         unsafe { gemm::single(all, p) };
         return Ok(());
     }
-    let small = p.m.saturating_mul(p.n).saturating_mul(p.k) < MULTIPLICATIONS;
+    let most = if p.m == 1 {
+        ELEMENTS_OF_ONE_ROW
+    } else {
+        MULTIPLICATIONS
+    };
+    let small = p.m.saturating_mul(p.n).saturating_mul(p.k) < most;
     if simple & small {
         if (p.n <= all.widths.lanes) & (p.m >= 2 * all.widths.lanes) & (p.a.cs == 1) {
             // SAFETY: as the caller's.

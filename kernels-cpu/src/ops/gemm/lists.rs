@@ -84,10 +84,10 @@ pub(crate) use tall_list;
 /// The list of [`Microkernels::along_k`] of a level; `$f` is its generic function `along_k`.
 macro_rules! along_k_list {
     (avx2 $f:ident) => {
-        $crate::ops::gemm::along_k_list!($f (2 3 4 5 6 7 8) (2 3 4))
+        $crate::ops::gemm::along_k_list!($f (1 2 3 4 5 6 7 8) (1 2 3 4))
     };
     (avx512 $f:ident) => {
-        $crate::ops::gemm::along_k_list!($f (2 3 4 5 6 7 8) (2 3 4))
+        $crate::ops::gemm::along_k_list!($f (1 2 3 4 5 6 7 8) (1 2 3 4))
     };
     ($level:ident $f:ident) => {
         &[]
@@ -99,19 +99,25 @@ macro_rules! along_k_list {
 pub(crate) use along_k_list;
 
 /// The lists of [`Microkernels::sweeps`] of a level; `$f` is its generic function `sweep`. The scalars of A, the sums
-/// and a register of B must fit into the registers, of which a sweep of one step leaves most unused.
+/// and a register of B must fit into the registers, of which a sweep of one step leaves most unused. One row alone takes
+/// more steps at once.
 macro_rules! sweep_lists {
     (portable $f:ident) => {
-        [&[], &[], &[]]
+        [&[], &[], &[], &[]]
     };
     (avx2 $f:ident) => {
-        $crate::ops::gemm::sweep_lists!($f (2 3) (2 3 4 5) (2 3))
+        $crate::ops::gemm::sweep_lists!($f (1 2 3) (1 2 3 4 5) (1 2 3) (1))
     };
     ($level:ident $f:ident) => {
-        $crate::ops::gemm::sweep_lists!($f (2 3) (2 3 4 5 6 7 8) (2 3 4 5 6))
+        $crate::ops::gemm::sweep_lists!($f (1 2 3) (1 2 3 4 5 6 7 8) (1 2 3 4 5 6) (1))
     };
-    ($f:ident ($($one:literal)*) ($($two:literal)*) ($($four:literal)*)) => {
-        [&[$($f::<T, $one, 1>),*], &[$($f::<T, $two, 2>),*], &[$($f::<T, $four, 4>),*]]
+    ($f:ident ($($one:literal)*) ($($two:literal)*) ($($four:literal)*) ($($eight:literal)*)) => {
+        [
+            &[$($f::<T, $one, 1>),*],
+            &[$($f::<T, $two, 2>),*],
+            &[$($f::<T, $four, 4>),*],
+            &[$($f::<T, $eight, 8>),*],
+        ]
     };
 }
 pub(crate) use sweep_lists;

@@ -48,16 +48,16 @@ pub struct Microkernels<T: 'static> {
     lists: Lists<T>,
     /// [`tall`](super::tall()) for each number of rows in a group, from MR / 2 + 1 to MR; empty if the level has none.
     tall: &'static [TallFn<T>],
-    /// Those for [`along_k`](super::along_k()), of one register for 2..=MAX_MR rows, then of two registers from 2 rows
+    /// Those for [`along_k`](super::along_k()), of one register for 1..=MAX_MR rows, then of two registers from 1 row
     /// on; none on levels that do not use them.
     pub along_k: &'static [AlongKFn<T>],
-    /// The [sweeps](super::sweep()) of 1, 2 and 4 steps, for 2 rows of C and more; none on levels that do not use them.
+    /// The [sweeps](super::sweep()) of 1, 2, 4 and 8 steps, for 1 row of C and more; none on levels that do not use them.
     pub sweeps: Sweeps<T>,
     /// The kernel [`slab`](super::slab()), on levels that use it.
     pub slab: Option<SlabFn<T>>,
 }
 
-type Sweeps<T> = [&'static [SweepFn<T>]; 3];
+type Sweeps<T> = [&'static [SweepFn<T>]; 4];
 type Lists<T> = [&'static [MicrokernelFn<T>]; Variant::COUNT];
 
 impl<T> Microkernels<T> {
@@ -223,9 +223,9 @@ impl<T> Microkernels<T> {
     /// The level must have it.
     #[inline(always)]
     pub unsafe fn along_k(&self, mr: usize, registers: usize) -> AlongKFn<T> {
-        let first = (registers - 1) * (MAX_MR - 1);
+        let first = (registers - 1) * MAX_MR;
         // SAFETY: the caller vouches for it.
-        unsafe { *self.along_k.get_unchecked(first + mr - 2) }
+        unsafe { *self.along_k.get_unchecked(first + mr - 1) }
     }
 
     /// The microkernel of a variant that exists for full micro-tiles only, if the level has it, `mr` is the greatest MR

@@ -61,7 +61,7 @@ fn copies<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
 
 /// Whether A lies in memory as packing would place it.
 fn is_packed<T>(p: &Gemm<T>) -> bool {
-    p.m <= MAX_MR && p.a.rs == 1 && p.a.cs == p.m as isize
+    p.m <= MAX_MR && (p.a.rs == 1 || p.m == 1) && p.a.cs == p.m as isize
 }
 
 /// Computes the product. `block` is scratch memory of `bytes` bytes if it [`packs`]; returns whether that sufficed.

@@ -10,13 +10,17 @@ use super::super::routines::Routines;
 use super::super::write_back::WriteBack;
 use super::super::{Gemm, Microkernels};
 use super::from_memory;
-use super::sweep::{FROM_CACHE_STEPS, FROM_MEMORY_STEPS, Sweep};
+use super::sweep::{FROM_CACHE_STEPS, FROM_MEMORY_STEPS, ONE_ROW_STEPS, Sweep};
 use crate::detect;
 use crate::element::Element;
 use crate::matrix::Matrix;
 
 /// The most bytes of a row of B in a run: a page.
 const RUN_BYTES: usize = 4 << 10;
+/// The same for one row of C, whose sums leave room in L1.
+const RUN_BYTES_OF_ONE_ROW: usize = 4 * RUN_BYTES;
+/// The fewest bytes of a B that one row of C reads so.
+const MIN_BYTES_OF_ONE_ROW: usize = 32 << 10;
 /// The fewest bytes of a row of B that comes from memory, for up to 8 rows of C; four times as many for more of them,
 /// and from a cache.
 const MIN_ROW_BYTES: usize = 256;
@@ -33,7 +37,7 @@ pub fn pays<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
     const MOST: usize = 16;
     /// Fewer bytes of B stay in L2.
     const FROM_L3: usize = 768 << 10;
-    let in_registers = microkernels.sweeps[FROM_CACHE_STEPS.ilog2() as usize].len() + 1;
+    let in_registers = microkernels.sweeps[FROM_CACHE_STEPS.ilog2() as usize].len();
     let row = p.n.saturating_mul(size_of::<T>());
     let fits = !microkernels.sweeps[0].is_empty()
         && p.m <= MOST
@@ -49,6 +53,9 @@ pub fn pays<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
         return fits;
     }
     let bytes = row.saturating_mul(p.k);
+    if p.m == 1 {
+        return bytes >= MIN_BYTES_OF_ONE_ROW;
+    }
     let apart = p.b.rs.unsigned_abs().saturating_mul(size_of::<T>());
     let compete = apart.is_multiple_of(4 << 10) || detect::exceeds_llc(bytes.saturating_mul(3));
     // Microkernels three registers wide read longer pieces of the rows.
@@ -63,8 +70,7 @@ pub fn pays<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
 /// Computes the product. `block` is scratch memory of `bytes` bytes; returns whether that sufficed.
 ///
 /// # Safety
-/// As [`super::run`]; the rows of B must be contiguous and at least a register long, and there must be at least
-/// two rows of C.
+/// As [`super::run`]; the rows of B must be contiguous and at least a register long.
 pub unsafe fn run<T: Element>(
     routines: &Routines<T>,
     p: &Gemm<T>,
@@ -84,7 +90,12 @@ pub unsafe fn run<T: Element>(
     let in_l1 = (detect::l1_bytes() / 12 * 7 / size_of::<T>())
         .checked_div(p.m)
         .unwrap_or(0);
-    let most = room.min(in_l1).min(RUN_BYTES / size_of::<T>()) & !(lanes - 1);
+    let longest = if p.m == 1 {
+        RUN_BYTES_OF_ONE_ROW
+    } else {
+        RUN_BYTES
+    };
+    let most = room.min(in_l1).min(longest / size_of::<T>()) & !(lanes - 1);
     if most == 0 {
         return false;
     }
@@ -197,10 +208,10 @@ impl<T: Element> SweepRun<'_, T> {
         let row = |k: usize| p.b.ptr.wrapping_offset(k as isize * p.b.rs).wrapping_add(j);
         let mut q = 0;
         while q < kc {
-            let most = if self.from_memory {
-                FROM_MEMORY_STEPS
-            } else {
-                FROM_CACHE_STEPS
+            let most = match (p.m, self.from_memory) {
+                (1, _) => ONE_ROW_STEPS,
+                (_, true) => FROM_MEMORY_STEPS,
+                (_, false) => FROM_CACHE_STEPS,
             };
             let steps = most.min(1 << (kc - q).checked_ilog2().unwrap_or(0));
             let (k, ahead) = (pc + q, pc + q + ROWS_AHEAD);
@@ -240,13 +251,12 @@ impl<T: Element> SweepRun<'_, T> {
             .get(steps.trailing_zeros() as usize)
             .copied()
             .unwrap_or_default();
-        let mut groups = self.p.m.div_ceil((by_rows.len() + 1).max(1));
+        let mut groups = self.p.m.div_ceil(by_rows.len().max(1));
         let mut left = self.p.m;
         while left > 0 {
             let rows = left.div_ceil(groups.max(1));
-            // SAFETY: as the caller's. There are sweeps for this many rows: no group has only one, because a level has
-            // sweeps for two and three at least.
-            unsafe { by_rows.get_unchecked(rows - 2)(&sweep) };
+            // SAFETY: as the caller's. There are sweeps for this many rows.
+            unsafe { by_rows.get_unchecked(rows - 1)(&sweep) };
             sweep.a = sweep.a.wrapping_offset(rows as isize * sweep.a_rs);
             sweep.sums = sweep.sums.wrapping_add(rows * self.pitch);
             sweep.ahead = core::ptr::null();
@@ -283,7 +293,7 @@ mod tests {
             run + lanes,
         ];
         let depths = [1, 2, 3, 4, 7, 8, 9, 255, 256, 257, 300, 513];
-        for (turn, m) in (2..=17).chain(2..=17).enumerate() {
+        for (turn, m) in (1..=17).chain(1..=17).enumerate() {
             for (other, (n, k)) in widths
                 .into_iter()
                 .flat_map(|n| depths.map(|k| (n, k)))

@@ -65,10 +65,6 @@ impl Skinny {
     // Not inlined: otherwise each crate that instantiates a caller gets its own copy.
     #[inline(never)]
     pub fn new<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> Option<Self> {
-        // There are kernels for 2 rows and more. The cells of a grid over C can have 1.
-        if p.m.min(p.n) < 2 {
-            return None;
-        }
         let transposed = p.n < p.m;
         let p = if transposed { p.transposed() } else { *p };
         let (method, packs) = if short_kc::pays(&Geometry::current(), microkernels, &p) {

@@ -8,6 +8,8 @@ use crate::simd::Simd;
 pub const FROM_MEMORY_STEPS: usize = 2;
 /// The steps of k in a sweep over a B in a cache. Each sweep loads and stores the sums once.
 pub const FROM_CACHE_STEPS: usize = 4;
+/// The steps of k in a sweep of one row over a B in a cache.
+pub const ONE_ROW_STEPS: usize = 8;
 /// The most rows of C with which a sweep takes less time than memory to deliver B.
 const FASTER_THAN_MEMORY: usize = 4;
 
