@@ -147,7 +147,8 @@
  * added.
  * A row of a _rows function has the bits of the call on that row alone.
  *
- * gemm with m > 1 and n > 1, each element of C (k > 0, alpha != 0):
+ * gemm with n > 1 and m > 1, or m = 1 and DPT_EXEC_BATCH_INVARIANT, each element of C
+ * (k > 0, alpha != 0):
  *
  *   for q = 0, 1, ... while q * SEGMENT < k:
  *     s = +0
@@ -155,7 +156,8 @@
  *     q = 0:  c = alpha * s when beta = 0, else fma(alpha, s, beta * c), beta * c being rounded
  *     q > 0:  c = fma(alpha, s, c)
  *
- * gemm with m = 1 or n = 1 (k > 0, alpha != 0):  t = reduce (dot) of row i of A with column j of B;
+ * gemm with n = 1, or m = 1 without that flag (k > 0, alpha != 0):
+ *   t = reduce (dot) of row i of A with column j of B;
  *   c = alpha * t when beta = 0, else fma(alpha, t, beta * c).
  * gemm with k = 0 or alpha = 0:  c = +0 when beta = 0, else beta * c.
  * The epilogue of gemm_fused comes after the last segment.

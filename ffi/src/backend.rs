@@ -1,6 +1,6 @@
 //! Chooses the backend that runs an operation: the CPU or the device.
 use crate::error::{Failure, report};
-use crate::exec::{dpt_exec, read, runs_on_device};
+use crate::exec::{dpt_exec, on_host, read, runs_on_device};
 use crate::lend::lend;
 use crate::status::dpt_status;
 use core::ffi::c_void;
@@ -16,17 +16,14 @@ use diptych_gpu::driver::{Arguments, Launcher};
 /// * `a if (alpha != 0.0)`: used if every size is greater than 0 and the condition holds.
 /// * `c = used_if(m > 0 && n > 0, c)`: used if this condition holds, whatever the sizes.
 ///
-/// The CPU operation is compiled into the C function itself, twice. The first copy is for an `exec` without threads and
-/// workspace: a small operation then contains no code for them. All other backends are called through a closure in
-/// memory, so that the arguments stay in registers here.
+/// The CPU operation is compiled into the C function itself for an `exec` without threads and workspace: a small operation
+/// then contains no code for them. For all others, and for the device, it is a closure in memory, so that the arguments
+/// stay in registers here.
 macro_rules! operation {
     ($name:literal, $exec:expr, [$($size:expr),*], $op:ident($($arg:expr),* $(,)?), [$($pointer:ident $(if $read:tt)? $(= $value:expr)?),* $(,)?]) => {
         if $crate::exec::is_plain($exec, [$($size),*]) {
             let run = move || Ok(::diptych::raw::$op(&::diptych::Exec::new(), $($arg),*)?);
             $crate::error::report($name, run())
-        } else if let Some(exec) = $crate::exec::on_host($exec) {
-            let done = $crate::lend::lend(exec, move |exec| Ok(::diptych::raw::$op(exec, $($arg),*)?));
-            $crate::error::report($name, done)
         } else {
             let used = [$($size),*].iter().all(|&size| size > 0);
             $crate::backend::elsewhere(
@@ -114,6 +111,11 @@ pub(crate) unsafe fn elsewhere(
     let run = || {
         if exec.is_null() {
             return operation(Backend::Host(&Exec::new()));
+        }
+        // SAFETY: passed on from the caller.
+        if let Some(c) = unsafe { on_host(exec) } {
+            // SAFETY: passed on from the caller.
+            return unsafe { lend(c, |exec| operation(Backend::Host(exec))) };
         }
         // SAFETY: passed on from the caller.
         let c = unsafe { read(exec) }?;

@@ -16,9 +16,9 @@ use crate::status::dpt_status;
 /// Scratch: dpt_gemm_f32_workspace tells how large exec->workspace must be, if there is one. Without
 /// a workspace the library keeps a buffer for each thread, which grows to the largest size needed
 /// and is freed when the thread ends; a freestanding build, or a call that gets no memory, works in
-/// a small block on the stack. A product with m = 1 or n = 1 needs none; with a transposed matrix
-/// it is faster with an exec->workspace of about 256 bytes per column; any size is accepted. The
-/// result bits are the same in all cases.
+/// a small block on the stack. A product in the order of dot (see CANONICAL ORDERS) needs none; with
+/// a transposed matrix it is faster with an exec->workspace of about 256 bytes per column; any size
+/// is accepted. The result bits are the same in all cases.
 /// Errors: also DPT_WORKSPACE_TOO_SMALL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_gemm_SUFFIX(

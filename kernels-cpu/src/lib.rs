@@ -93,7 +93,7 @@
 //!   another binary tree adds the chunks. The error grows with the logarithm of n.
 //! * An element of a matrix product is one chain of fused multiply-adds, in ascending k, for each *segment* of 256
 //!   steps of k. Alpha and beta are applied after each segment. A product with one row or one column has the order of
-//!   [`dot`].
+//!   [`dot`]; with [`Exec::batch_invariant`] only that with one column has.
 //! * The 16-bit types are computed in `f32`, and each result is rounded once, to nearest even.
 //! * NaN, infinities, signed zeros and empty inputs have one documented meaning in each operation. A NaN result of a
 //!   reduction always has the bits of [`Element::CANONICAL_NAN`]; the sign and payload of a NaN from an elementwise

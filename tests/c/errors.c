@@ -53,6 +53,10 @@ static void execs(void)
     exec.device = 3;
     both(&exec, DPT_UNKNOWN_ENUM);
     exec = plain_exec();
+    exec.flags = DPT_EXEC_BATCH_INVARIANT;
+    both(&exec, DPT_OK);
+    exec.flags = DPT_EXEC_BATCH_INVARIANT << 1;
+    both(&exec, DPT_UNKNOWN_FLAG);
     exec.flags = 0x80000000u;
     both(&exec, DPT_UNKNOWN_FLAG);
     exec = plain_exec();

@@ -77,7 +77,7 @@ FIXED(advice_constants_size, sizeof(dpt_advice_constants) == 200);
 FIXED(status_size, sizeof(dpt_status) == 4);
 FIXED(device_values, DPT_DEVICE_CPU == 0 && DPT_DEVICE_CUDA == 1 && DPT_DEVICE_AUTO == 2);
 FIXED(bias_values, DPT_BIAS_NONE == 0 && DPT_BIAS_PER_ROW == 1 && DPT_BIAS_PER_COLUMN == 2);
-FIXED(flag_values, DPT_EPILOGUE_CLAMP == 1);
+FIXED(flag_values, DPT_EPILOGUE_CLAMP == 1 && DPT_EXEC_BATCH_INVARIANT == 1);
 FIXED(auto_value, DPT_LEVEL_AUTO == -1);
 FIXED(level_values, DPT_LEVEL_PORTABLE == 0 && DPT_LEVEL_AVX2 == 1 && DPT_LEVEL_AVX512 == 2 &&
                         DPT_LEVEL_NEON == 3);

@@ -298,6 +298,8 @@ pub struct Config {
     pub extensions: Extensions,
     /// Threads; 1 is the calling thread.
     pub threads: usize,
+    /// Whether a row of a product is independent of its batch.
+    pub batch_invariant: bool,
 }
 
 impl fmt::Display for Config {
@@ -322,6 +324,9 @@ impl Config {
         let mut exec = Exec::new()
             .with_extensions(self.level, self.extensions)
             .expect("the machine has the level and the extensions");
+        if self.batch_invariant {
+            exec = exec.batch_invariant();
+        }
         if let Some(workspace) = workspace {
             exec = exec.with_workspace(workspace);
         }
@@ -371,6 +376,7 @@ pub fn on_threads(threads: usize) -> Vec<Config> {
             level,
             extensions,
             threads,
+            batch_invariant: false,
         })
     };
     levels().iter().flat_map(of_level).collect()

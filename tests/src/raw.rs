@@ -94,6 +94,13 @@ impl Device for TestDevice<'_> {
         }
     }
 
+    fn batch_invariant(&self) -> bool {
+        match self {
+            TestDevice::Emulator(emulator) => Device::batch_invariant(*emulator),
+            TestDevice::Gpu(gpu) => Device::batch_invariant(*gpu),
+        }
+    }
+
     fn scratch(&self, bytes: usize, counters: usize) -> Result<Scratch> {
         Ok(match self {
             TestDevice::Emulator(emulator) => emulator.scratch(bytes, counters)?,

@@ -100,7 +100,12 @@ fn random_cases_have_the_same_bits_on_other_machines() {
         }
         let program = std::env::current_exe().expect("the path of the tests");
         let output = Command::new(program)
-            .args(["properties::", "machines::", "tensors::integers::threads"])
+            .args([
+                "properties::",
+                "machines::",
+                "batches::",
+                "tensors::integers::threads",
+            ])
             .arg("half::reductions::of_columns_in_parts::bf16")
             .args(["--test-threads", "2"])
             .env(VARIABLE, name)

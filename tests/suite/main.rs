@@ -5,6 +5,7 @@
 //! process) and `hostile` (forces the CPU level of the process).
 
 mod accuracy;
+mod batches;
 mod conformance;
 mod contract;
 mod coverage;

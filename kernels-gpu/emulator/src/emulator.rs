@@ -68,6 +68,7 @@ pub struct Emulator {
     /// The most bytes of scratch memory.
     max_scratch: usize,
     product_kernel: Option<&'static Entry>,
+    batch_invariant: bool,
     /// The barrier at which threads do not wait.
     skipped: Option<Barrier>,
     memory: RefCell<Memory>,
@@ -84,6 +85,7 @@ impl Emulator {
             max_blocks: u32::MAX,
             max_scratch: usize::MAX,
             product_kernel: None,
+            batch_invariant: false,
             skipped: None,
             memory: RefCell::new(Memory {
                 shared: SharedMemory::default(),
@@ -121,6 +123,14 @@ impl Emulator {
     pub fn with_product_kernel(self, kernel: &'static Entry) -> Self {
         Self {
             product_kernel: Some(kernel),
+            ..self
+        }
+    }
+
+    /// Makes a row of a product independent of its batch.
+    pub fn batch_invariant(self) -> Self {
+        Self {
+            batch_invariant: true,
             ..self
         }
     }
@@ -189,6 +199,10 @@ impl Device for Emulator {
 
     fn product_kernel(&self) -> Option<&'static Entry> {
         self.product_kernel
+    }
+
+    fn batch_invariant(&self) -> bool {
+        self.batch_invariant
     }
 
     fn scratch(&self, bytes: usize, counters: usize) -> Result<Scratch, Error> {

@@ -155,7 +155,7 @@ impl Execution {
                 verdict.fault(Code::DPT_BAD_STRUCT_SIZE);
             }
             1 => {
-                exec.flags = 1 << input.below(32);
+                exec.flags = 2 << input.below(31);
                 verdict.fault(Code::DPT_UNKNOWN_FLAG);
             }
             2 => {

@@ -95,6 +95,7 @@ fn same_bits<T: Element + Pack + Number + Debug>() {
                 level,
                 extensions: Extensions::NONE,
                 threads,
+                batch_invariant: false,
             };
             for _ in 0..200 {
                 let mut one = |of: &[usize]| of[rng.usize(..of.len())];

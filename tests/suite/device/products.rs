@@ -103,13 +103,25 @@ fn compare<T: Dtype>(
     what: &str,
     call: impl Fn(&dyn On, *mut T) -> raw::Result<()>,
 ) {
+    compare_with(&Exec::new(), on, device, c, what, call);
+}
+
+/// [`compare`] with calls on the CPU as `cpu` says.
+fn compare_with<T: Dtype>(
+    cpu: &Exec<'_>,
+    on: &dyn On,
+    device: &dyn Display,
+    c: &Matrix<T>,
+    what: &str,
+    call: impl Fn(&dyn On, *mut T) -> raw::Result<()>,
+) {
     let run = |on: &dyn On| {
         let mut c = c.clone();
         let done = call(on, c.data[c.at..].as_mut_ptr());
         done.unwrap_or_else(|error| panic!("{what} on {device}: {error}"));
         bits(&c.data)
     };
-    let (wanted, found) = (run(&Exec::new()), run(on));
+    let (wanted, found) = (run(cpu), run(on));
     let wrong = wanted.iter().zip(&found).filter(|(x, y)| x != y).count();
     assert_eq!(
         wrong, 0,
@@ -236,7 +248,49 @@ fn products_with_few_columns<T: Dtype>() {
     }
 }
 
-diptych_tests::per_dtype!(products_with_few_columns);
+/// Rows alone that have the bits of any batch: on tiles, and on the kernel for few columns.
+fn rows_alone<T: Dtype>() {
+    if gpu::skips("products::rows_alone") {
+        return;
+    }
+    let shapes = [
+        (40, 30),
+        (7, 300),
+        (130, 70),
+        (3, 257),
+        (37, 1024),
+        (130, 1031),
+        (1, 600),
+    ];
+    for (seed, (n, k)) in (0..).zip(shapes) {
+        let schedule = schedule(seed);
+        let emulator = Emulator::new(schedule)
+            .with_multiprocessors(8)
+            .batch_invariant();
+        let rng = &mut Rng::with_seed(seed);
+        let a = Matrix::<T>::any(rng, [1, 1, k], true);
+        let b = Matrix::<T>::any(rng, [1, k, n], true);
+        let c = Matrix::<T>::any(rng, [1, 1, n], false);
+        let what = format!("a row of {n} columns, k {k}");
+        let [_, a_rs, a_cs] = a.strides;
+        let [_, b_rs, b_cs] = b.strides;
+        let [_, c_rs, c_cs] = c.strides;
+        let (n, k, one, scale) = (n as i64, k as i64, T::one(), T::of(0.3));
+        let cpu = Exec::new().batch_invariant();
+        // SAFETY: the arrays contain all elements that the strides reach.
+        compare_with(&cpu, &emulator, &schedule, &c, &what, |on, pc| unsafe {
+            let (pa, pb) = (a.p(), b.p());
+            raw::gemm(
+                on, 1, n, k, one, pa, a_rs, a_cs, pb, b_rs, b_cs, scale, pc, c_rs, c_cs,
+            )
+        });
+        let launched = emulator.kernels();
+        let vectors = launched.iter().any(|name| name.starts_with("gemv"));
+        assert_eq!(vectors, n == 1, "{what} ran as {launched:?}");
+    }
+}
+
+diptych_tests::per_dtype!(products_with_few_columns, rows_alone);
 
 fn outer_product<T: Dtype>(seed: u64, m: usize, n: usize, config: Config, on: &dyn On) {
     let rng = &mut Rng::with_seed(seed);

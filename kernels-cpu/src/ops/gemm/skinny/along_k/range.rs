@@ -64,7 +64,9 @@ impl<T: Element> KRange<'_, T> {
         let lanes = self.routines.microkernels.widths.lanes;
         let two = each <= most_rows_of_two(&Geometry::current(), lanes)
             && !self.from_memory
-            && (!self.few_sets() || each == 1 || (each == AHEAD_IN_CACHE && self.reads_whole_lines()));
+            && (!self.few_sets()
+                || each == 1
+                || (each == AHEAD_IN_CACHE && self.reads_whole_lines()));
         if let Some(upper) = self.upper {
             // SAFETY: as the caller's; there is at least a register of columns.
             unsafe { self.copy(upper, (0, 0)) };
