@@ -8,7 +8,7 @@ use super::prefetch::{LineRuns, Lines};
 use crate::element::Element;
 use crate::simd::Simd;
 
-/// The rows with which two registers prefetch a B in a cache to L1. With more rows they take longer than L2 to deliver B.
+/// The most rows with which two registers prefetch a B in a cache to L1. With more rows they take longer than L2 to deliver B.
 pub const AHEAD_IN_CACHE: usize = 2;
 
 /// A compiled [`along_k`], for some number of rows and registers.
@@ -26,7 +26,7 @@ pub struct AlongK<T> {
     /// The micro-tile.
     pub c: *mut T,
     /// The two blocks of B that are read next, to prefetch them. Null if B is in a cache, except in microkernels of two
-    /// registers and [`AHEAD_IN_CACHE`] rows.
+    /// registers and at most [`AHEAD_IN_CACHE`] rows.
     pub next: [*const T; 2],
     /// Whether the upper half of `next[0]` is copied to `upper`, each block after the one in its place has been read.
     pub copies: bool,
@@ -57,7 +57,7 @@ pub unsafe fn along_k<S: Simd, const MR: usize, const NB: usize>(s: S, f: &Along
         S::N / steps
     };
     let whole = f.args.kc & !(S::N - 1);
-    let ahead_in_cache = NB == 2 && MR == AHEAD_IN_CACHE && size_of::<S::V>() == LINE;
+    let ahead_in_cache = NB == 2 && MR <= AHEAD_IN_CACHE && size_of::<S::V>() == LINE;
     let mut runs = LineRuns::new::<S>(f.b.p, whole, f.next[0]);
     // Two registers are for a B in a cache. For 3 rows and more the test stays in the loop nevertheless: without it the
     // compiler loads elements of A so early that it spills sums.
@@ -188,7 +188,7 @@ unsafe fn add_block<S: Simd, const MR: usize, const NB: usize>(
                 let a = a.add(first * MR);
                 let mut columns = [finish(s, &block, first); NB];
                 columns[NB - 1] = finish(s, &second, first);
-                if NB == 2 && MR == AHEAD_IN_CACHE {
+                if NB == 2 && MR <= AHEAD_IN_CACHE {
                     runs.prefetch(s, &f.b.rs);
                 }
                 add_columns::<S, MR, NB, 0, NB>(s, acc, a, columns);

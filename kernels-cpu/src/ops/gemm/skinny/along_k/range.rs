@@ -62,11 +62,13 @@ impl<T: Element> KRange<'_, T> {
             }
         }
         let lanes = self.routines.microkernels.widths.lanes;
-        let two = each <= most_rows_of_two(&Geometry::current(), lanes)
-            && !self.from_memory
-            && (!self.few_sets()
-                || each == 1
-                || (each == AHEAD_IN_CACHE && self.reads_whole_lines()));
+        // Registers of 32 bytes read a line in several turns. For one row, whose sums would wait for each other in one
+        // register, it pays nevertheless.
+        let is_apart = !self.few_sets()
+            || (each <= AHEAD_IN_CACHE && self.reads_whole_lines())
+            || (each == 1 && lanes * size_of::<T>() < LINE);
+        let two =
+            each <= most_rows_of_two(&Geometry::current(), lanes) && !self.from_memory && is_apart;
         if let Some(upper) = self.upper {
             // SAFETY: as the caller's; there is at least a register of columns.
             unsafe { self.copy(upper, (0, 0)) };
@@ -238,7 +240,7 @@ impl<T: Element> KRange<'_, T> {
         }
         let mut next = [core::ptr::null(); 2];
         let two = nr > self.routines.microkernels.widths.lanes;
-        if self.from_memory || (two && mr == AHEAD_IN_CACHE) {
+        if self.from_memory || (two && mr <= AHEAD_IN_CACHE) {
             let mut segment = (pc, j);
             for next in &mut next {
                 segment = self.after(segment, nr, i + mr == p.m);
