@@ -198,6 +198,8 @@ for_each_row_map!(row_map_kernels! {} [name statistics]);
 
 /// A fold of a vector; see `ops::reduce::vector`.
 pub type FoldVector<T> = unsafe fn(usize, *const T, isize, *const T, isize, T) -> Folded<T>;
+/// A fold of elements into lanes in memory; see `ops::reduce::fold_into_lanes`.
+pub type FoldIntoLanes<T> = unsafe fn(usize, *const T, *const T, T, *mut T, usize);
 /// A fold of columns; see `ops::reduce::columns`.
 pub type FoldColumns<T> =
     unsafe fn(usize, usize, *const T, isize, *const T, isize, *const T, *mut T, reduce::WorkArea);
@@ -211,6 +213,8 @@ pub type FoldRows<T> =
 pub trait FoldOf<T: Element> {
     /// The fold of one vector.
     fn vector(level: Level) -> FoldVector<T>;
+    /// The fold of a part of a chunk.
+    fn into_lanes(level: Level) -> FoldIntoLanes<T>;
 }
 
 /// The kernels of a fold of many vectors.
@@ -234,11 +238,22 @@ macro_rules! folds_of_vectors {
                     (reduce::vector::<_, reduce::$Fold>)
             );)*
         }
+        mod into_lanes_kernel {
+            use super::*;
+            $(kernel!(Element for_each_element
+                $name (n: usize, x: *const T, y: *const T, param: T, lanes: *mut T, from: usize) []
+                    (reduce::fold_into_lanes::<_, reduce::$Fold>)
+            );)*
+        }
         $(
             impl<T: Element> FoldOf<T> for reduce::$Fold {
                 #[inline(always)]
                 fn vector(level: Level) -> FoldVector<T> {
                     vector_kernel::$name::of::<T>(level)
+                }
+                #[inline(always)]
+                fn into_lanes(level: Level) -> FoldIntoLanes<T> {
+                    into_lanes_kernel::$name::of::<T>(level)
                 }
             }
         )*

@@ -82,6 +82,28 @@ pub enum Error {
         /// The name of the argument.
         arg: &'static str,
     },
+    /// The bytes of a partial reduction were not made by this version on a machine with the same order of bytes, or have
+    /// changed.
+    InvalidPartial {
+        /// The name of the argument.
+        arg: &'static str,
+    },
+    /// A partial reduction is one of another operation or pass than the call is for.
+    PartialOperation {
+        /// The name of the argument.
+        arg: &'static str,
+    },
+    /// A partial reduction does not begin where it must: at the end of the one before, which is at the border of a chunk, or
+    /// at element 0.
+    PartialOrder {
+        /// The name of the argument.
+        arg: &'static str,
+    },
+    /// A partial reduction has no result before a further pass over the elements.
+    PartialPass {
+        /// The name of the argument.
+        arg: &'static str,
+    },
     /// The workspace is smaller than the workspace query of the operation says.
     WorkspaceTooSmall {
         /// Bytes that the call needs.
@@ -115,6 +137,10 @@ impl Error {
             | Error::EmptyReduction { arg }
             | Error::InvalidValue { arg }
             | Error::PackedLayout { arg }
+            | Error::InvalidPartial { arg }
+            | Error::PartialOperation { arg }
+            | Error::PartialOrder { arg }
+            | Error::PartialPass { arg }
             | Error::Unsupported { arg } => Some(arg),
             Error::WorkspaceTooSmall { .. } => Some("workspace"),
             Error::LevelUnavailable | Error::OutOfMemory | Error::ThreadsUnavailable => None,
@@ -151,6 +177,23 @@ impl fmt::Display for Error {
                 write!(
                     f,
                     "{arg} was packed for another CPU level, for other instructions or by another version: pack it again"
+                )
+            }
+            Error::InvalidPartial { arg } => write!(
+                f,
+                "{arg} is no partial reduction of this version and order of bytes, or has changed"
+            ),
+            Error::PartialOperation { arg } => {
+                write!(f, "{arg} is part of another reduction or of another pass")
+            }
+            Error::PartialOrder { arg } => write!(
+                f,
+                "{arg} does not begin at the end of the part before, at the border of a chunk, or for a result at element 0"
+            ),
+            Error::PartialPass { arg } => {
+                write!(
+                    f,
+                    "{arg} has no result yet: the reduction takes another pass"
                 )
             }
             Error::WorkspaceTooSmall { needed } => {

@@ -158,6 +158,7 @@ mod level;
 mod matrix;
 mod number;
 mod ops;
+mod partial;
 #[cfg(feature = "pool")]
 mod pool;
 mod recipe;
@@ -184,6 +185,7 @@ pub use fingerprint::fingerprint;
 pub use half::{bf16, f16};
 pub use level::Level;
 pub use number::{Accumulate, Number};
+pub use partial::{Partial, PartialElement, Total};
 #[cfg(feature = "pool")]
 pub use pool::Pool;
 pub use view::{BatchMut, BatchRef, MatMut, MatRef, VecMut, VecRef};

@@ -13,6 +13,7 @@ mod errors;
 mod fingerprint;
 mod huge;
 mod machines;
+mod partial;
 mod properties;
 mod readme;
 mod tensors;

@@ -93,6 +93,9 @@ fn form(kernel: &str) -> Option<&'static str> {
     if let Some(fold) = kernel.strip_suffix("_columns") {
         return is_fold(fold).then_some("columns");
     }
+    if let Some(fold) = kernel.strip_suffix("_in_pieces") {
+        return is_fold(fold).then_some("in_pieces");
+    }
     if kernel.ends_with(WIDENED) {
         return Some("widened");
     }

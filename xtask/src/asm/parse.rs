@@ -209,6 +209,7 @@ fn named(name: &str) -> Option<Kernel<'static>> {
     let name = match kind {
         "rows_kernel" => format!("{first}_rows"),
         "columns_kernel" => format!("{first}_columns"),
+        "into_lanes_kernel" => format!("{first}_in_pieces"),
         "lanes_kernel" => format!("{first}_widened"),
         // The same code as `mul`, of which the compiler keeps one copy.
         "kernel_of_arrays" if first == "scale" => "mul".into(),

@@ -12,8 +12,8 @@ use crate::recipe::{self, Folded};
 pub struct FoldKernels<T: Element> {
     pub(super) vector: FoldVector<T>,
     /// How the results of two parts are combined.
-    pub(super) join: Join,
-    pub(super) level: Level,
+    pub(crate) join: Join,
+    pub(crate) level: Level,
 }
 
 /// The kernels of a fold of many vectors.
@@ -43,7 +43,7 @@ impl Join {
     }
 
     #[inline(always)]
-    pub(super) fn both<T: Element>(self, a: Folded<T>, b: Folded<T>) -> Folded<T> {
+    pub(crate) fn both<T: Element>(self, a: Folded<T>, b: Folded<T>) -> Folded<T> {
         Folded(self.join(a.0, b.0), self.join(a.1, b.1))
     }
 }

@@ -2,9 +2,9 @@
 
 pub(crate) mod check;
 mod fast_path;
-mod fold;
+pub(crate) mod fold;
 mod forms;
-mod gathered;
+pub(crate) mod gathered;
 mod integer_dot;
 mod kernel;
 pub(crate) mod kinds;

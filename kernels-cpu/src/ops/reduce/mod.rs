@@ -19,6 +19,7 @@ mod dots;
 mod extreme;
 pub mod fold;
 mod halving;
+mod lanes;
 mod leaf;
 mod lsq;
 mod mse;
@@ -35,6 +36,7 @@ pub use columns::{PADDING, WorkArea, can_widen_into_lanes, columns, widen_into_l
 pub use dots::dot_rows;
 pub use extreme::{argmax, argmax_columns, argmin, argmin_columns, first_in_rows};
 pub use fold::*;
+pub use lanes::fold_into_lanes;
 pub use lsq::lsq_block;
 pub use mse::mse_grad;
 pub use rows::rows;
