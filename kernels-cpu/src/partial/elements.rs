@@ -138,7 +138,7 @@ macro_rules! floats {
             fn merge(left: &mut State, right: &State, operation: Operation) -> Result<()> {
                 let level = Exec::new().level()?;
                 match Floats::<Compute<$T>>::new(left, operation, level) {
-                    Some(mut floats) => floats.merge(&mut right.clone(), operation),
+                    Some(mut floats) => floats.merge(&mut { *right }, operation),
                     None => {
                         let [new, old] = [right.extreme, left.extreme].map(|bits| f64::from_bits(bits as u64));
                         merge_exact(left, right, operation, is_better(operation, new, old));
@@ -149,7 +149,7 @@ macro_rules! floats {
 
             fn after_pass(state: &State, operation: Operation) -> Result<(Total, bool)> {
                 let level = Exec::new().level()?;
-                Ok(match Floats::<Compute<$T>>::new(&mut state.clone(), operation, level) {
+                Ok(match Floats::<Compute<$T>>::new(&mut { *state }, operation, level) {
                     Some(floats) => {
                         let (known, goes_on) = floats.after_pass();
                         (Total::Float(known.into()), goes_on)

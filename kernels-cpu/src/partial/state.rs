@@ -72,11 +72,10 @@ impl State {
     }
 
     /// The bytes, with their checksum.
-    pub fn to_bytes(&self) -> [u8; BYTES] {
-        let mut sealed = *self;
-        sealed.checksum = sealed.sum();
+    pub fn to_bytes(mut self) -> [u8; BYTES] {
+        self.checksum = self.sum();
         // SAFETY: a struct of integers without gaps, which `BYTES` measures.
-        unsafe { core::mem::transmute::<State, [u8; BYTES]>(sealed) }
+        unsafe { core::mem::transmute::<State, [u8; BYTES]>(self) }
     }
 
     /// Reads bytes of any alignment.

@@ -93,8 +93,8 @@ fn form(kernel: &str) -> Option<&'static str> {
     if let Some(fold) = kernel.strip_suffix("_columns") {
         return is_fold(fold).then_some("columns");
     }
-    if let Some(fold) = kernel.strip_suffix("_in_pieces") {
-        return is_fold(fold).then_some("in_pieces");
+    if kernel.ends_with("_in_pieces") {
+        return Some("in_pieces");
     }
     if kernel.ends_with(WIDENED) {
         return Some("widened");
