@@ -73,12 +73,11 @@ fn result<T: PartialElement>(
     update: Update<'_, T>,
 ) -> Total {
     let mut whole = in_parts(rng, n, begin, update);
-    while let Some(next) = whole.next_pass(0).expect("a whole") {
+    while whole.next_pass(0).expect("a whole").is_some() {
         assert_eq!(
             whole.finish().err(),
             Some(Error::PartialPass { arg: "partial" })
         );
-        drop(next);
         let before = whole;
         let again = |first| Ok(before.next_pass(first)?.expect("another pass"));
         whole = in_parts(rng, n, &again, update);
@@ -331,7 +330,7 @@ fn far_from_the_beginning() {
     let x: Vec<f64> = (0..50_000).map(|i| f64::from(i % 97) / 7.0).collect();
     let first = (1_u64 << 40) - 23 * 1024;
     let mut whole = Partial::<f64>::sum(first).expect("a part");
-    whole.update(&exec, &x).expect("an update");
+    whole.update(&exec, x.as_slice()).expect("an update");
     let mut joined = Partial::<f64>::sum(first).expect("a part");
     joined.update(&exec, &x[..11 * 1024]).expect("an update");
     let mut right = Partial::<f64>::sum(first + 11 * 1024).expect("a part");

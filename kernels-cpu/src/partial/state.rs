@@ -2,15 +2,15 @@
 
 use crate::error::{Error, Result};
 
-/// Chunks on one side of which there can be others: with 2^42 of them or more, the first element of some is beyond
-/// [`MOST_ELEMENTS`].
+/// The most nodes of a range of chunks: of 2^42 chunks, [`MOST_ELEMENTS`] of `f64`, at most 42 nodes of growing size and 42
+/// of shrinking size.
 pub const MOST_NODES: usize = 84;
 /// The most elements of a whole.
 pub const MOST_ELEMENTS: u64 = 1 << 52;
 /// Lanes of a chunk, in words of 64 bits: two accumulators of 256 bytes.
 pub const LANE_WORDS: usize = 64;
 
-/// "DPT+", and in another order of bytes something else.
+/// Reads as another number on a machine with another byte order.
 const MAGIC: u32 = u32::from_le_bytes(*b"DPT+");
 /// The version of the layout and of the orders.
 const VERSION: u16 = 1;

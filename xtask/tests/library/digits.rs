@@ -202,6 +202,7 @@ fn here<T: Number>() -> Outcome<T> {
         level: Level::active().expect("a level"),
         extensions: Extensions::NONE,
         threads: 1,
+        batch_invariant: false,
     };
     run(&Shape::full(), &config)
 }
