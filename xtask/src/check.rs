@@ -83,10 +83,11 @@ fn limit() -> Result<Option<Duration>> {
     Ok(Some(Duration::from_secs(60 * minutes)))
 }
 
-/// Builds what many later steps need beside the first ones: it is a single codegen unit, which leaves cores idle. A step
-/// that comes too early waits for it.
+/// Builds what the tests and later steps need beside the first ones: these are single codegen units, which leave cores
+/// idle. A step that comes too early waits for its own.
 fn build_ahead() -> Result<()> {
-    library::build().map(drop)
+    library::build()?;
+    library::build_freestanding().map(drop)
 }
 
 /// What `cargo test` runs, and what it leaves out: the packages that are no default members, and the unit tests of the
